@@ -1,0 +1,246 @@
+"""What Spark gets out of hq and puts in: the journal read over HTTP, and rows written to a queue.
+
+A server holds a journal of a million events: enqueued, received and completed, in appends of a thousand.
+Spark reads all columns of it and throws them away, in turns with the same reader on Arrow files, with
+Parquet, and with a loop in Python over the lines of the same server. Then it writes, in turns with a client
+that sends ten messages at a time. Starting Spark and a first round of everything are not counted.
+
+    python -P benchmarks/pipeline.py --events 1000000 --rows 200000 --runs 3
+    python -P benchmarks/pipeline.py --quick
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+import hq
+from hq.pipeline import session
+from pyspark_hq.options import Options
+from pyspark_hq.server import ServerStore
+from pyspark_hq.stores import Span
+from pyspark_hq.streams import split
+
+APPEND = 1_000
+PARTITIONS = 8
+SMALL_BATCH = 10
+PAYLOAD = "x" * 100
+
+
+class FileSource(DataSource):
+    """The reader that hq's is measured against: batches of Arrow files, as they are."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "arrow_files"
+
+    def schema(self) -> StructType:
+        first = next(Path(self.options["folder"]).glob("*.arrow"))
+        with pa.ipc.open_stream(first) as stream:
+            return from_arrow_schema(stream.schema, prefer_timestamp_ntz=False)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return FileReader(self.options["folder"], schema)
+
+
+class FileReader(DataSourceReader):
+    """A partition for each file."""
+
+    def __init__(self, folder: str, schema: StructType) -> None:
+        self._folder = folder
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(str(path)) for path in sorted(Path(self._folder).glob("*.arrow"))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        target = to_arrow_schema(self._schema, timezone="UTC")
+        with pa.ipc.open_stream(partition.value) as stream:
+            for batch in stream:
+                yield batch.cast(target)
+
+
+async def fill(database: Path, events: int) -> None:
+    """A journal of so many events, most of them of messages that are completed."""
+    async with hq.open(f"sqlite:///{database}") as system:
+        queue = await system.create_queue("emails")
+        await system.create_queue("written")
+        for start in range(0, events // 3, APPEND):
+            wanted = min(APPEND, events // 3 - start)
+            await queue.enqueue_many(
+                [
+                    hq.Outgoing({"n": start + n, "text": PAYLOAD}, dedup_key=f"k{start + n}")
+                    for n in range(wanted)
+                ]
+            )
+            await queue.complete(await queue.receive(limit=wanted))
+
+
+@contextmanager
+def served(database: Path) -> Iterator[str]:
+    """A server of this file in a process of its own; its address."""
+    command = [sys.executable, "-m", "hq", "serve", "--port", "0", "--database", str(database)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        yield re.findall(r"http://\S+", server.stdout.readline())[0]
+        server.terminate()
+
+
+def copy_out(address: str, folder: Path) -> int:
+    """The journal as Arrow files; how many events it has."""
+    store = ServerStore(Options(url=address), 0)
+    schema = store.schema("events", None)
+    rows = 0
+    for number, part in enumerate(split(Span(0, store.bounds().last), PARTITIONS)):
+        with pa.ipc.new_stream(folder / f"{number}.arrow", schema) as written:
+            for batch in store.events(Span(part.after, part.upto), None, schema.names):
+                written.write_batch(batch)
+                rows += batch.num_rows
+    return rows
+
+
+def loop_over_lines(address: str) -> None:
+    """Every event as a Python object, by the lines of the journal."""
+    where = urlsplit(address)
+    connection = HTTPConnection(where.hostname or "", where.port)
+    after, reached = -1, 0
+    while reached != after:
+        after = reached
+        connection.request("GET", f"/journal?after={after}&limit=10000")
+        response = connection.getresponse()
+        for line in response.read().splitlines():
+            json.loads(line)
+        reached = int(response.headers["hq-reached"])
+
+
+def loop_of_small_batches(address: str, messages: int, name: str) -> None:
+    """A client that sends ten messages at a time."""
+    where = urlsplit(address)
+    connection = HTTPConnection(where.hostname or "", where.port)
+    for start in range(0, messages, SMALL_BATCH):
+        batch = [
+            {"payload": {"n": n, "text": PAYLOAD}, "dedup_key": f"{name}-{n}"}
+            for n in range(start, start + SMALL_BATCH)
+        ]
+        connection.request(
+            "POST", "/queues/written/messages", json.dumps(batch), {"Content-Type": "application/json"}
+        )
+        assert connection.getresponse().read()
+
+
+def noop(frame: DataFrame) -> None:
+    """Read everything, keep nothing."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def timed(work: Callable[[], None]) -> float:
+    """Seconds it takes."""
+    begun = perf_counter()
+    work()
+    return perf_counter() - begun
+
+
+def measure(spark: SparkSession, address: str, folder: Path, arguments: argparse.Namespace) -> None:
+    """All of it, in turns."""
+    spark.dataSource.register(FileSource)
+    (folder / "arrow").mkdir()
+    events = copy_out(address, folder / "arrow")
+    hq_events = spark.read.format("hq").option("url", address).option("partitions", PARTITIONS)
+    last = ServerStore(Options(url=address), 0).bounds().last
+    files = spark.read.format("arrow_files").option("folder", str(folder / "arrow")).load()
+    files.write.parquet(str(folder / "parquet"))
+    small = arguments.rows // 20 // SMALL_BATCH * SMALL_BATCH
+
+    def rows(name: str) -> DataFrame:
+        return spark.range(0, arguments.rows, 1, 4).selectExpr(
+            f'concat(\'{{"n":\', id, \',"text":"{PAYLOAD}"}}\') AS payload',
+            f"concat('{name}-', id) AS dedup_key",
+        )
+
+    turn = 0
+
+    def write() -> None:
+        sink = rows(f"spark-{turn}").write.format("hq").option("url", address).option("queue", "written")
+        sink.mode("append").save()
+
+    turns: dict[str, tuple[int, Callable[[], None]]] = {
+        "read over HTTP": (events, lambda: noop(hq_events.load())),
+        "a quarter of it": (events // 4, lambda: noop(hq_events.option("to_position", last // 4).load())),
+        "the same from Arrow files": (events, lambda: noop(files)),
+        "Parquet": (events, lambda: noop(spark.read.parquet(str(folder / "parquet")))),
+        "loop over lines": (events, lambda: loop_over_lines(address)),
+        "write": (arguments.rows, write),
+        "loop of batches of ten": (small, lambda: loop_of_small_batches(address, small, f"loop-{turn}")),
+    }
+    noop(spark.read.format("hq").option("url", address).option("to_position", last // 10).load())
+    noop(files)
+    taken: dict[str, list[float]] = {name: [] for name in turns}
+    for turn in range(arguments.runs):  # noqa: B007 - each turn writes messages of its own
+        for name, (_, work) in turns.items():
+            taken[name].append(timed(work))
+    report(turns, taken)
+
+
+def report(turns: dict[str, tuple[int, Callable[[], None]]], taken: dict[str, list[float]]) -> None:
+    """Figures and ratios."""
+    rate = {name: count / median(taken[name]) for name, (count, _) in turns.items()}
+    for name, (count, _) in turns.items():
+        print(f"    {name:<28}{count:>10,} rows {rate[name]:>12,.0f} rows/s", end="   ")
+        print(" ".join(f"{seconds:.2f} s" for seconds in taken[name]))
+    for text, ratio, aim in (
+        ("read against Arrow files", rate["read over HTTP"] / rate["the same from Arrow files"], "0.4 x"),
+        ("read against a loop over lines", rate["read over HTTP"] / rate["loop over lines"], "1.5 x"),
+        ("read against Parquet", rate["read over HTTP"] / rate["Parquet"], ""),
+        ("write against batches of ten", rate["write"] / rate["loop of batches of ten"], "5 x"),
+        (
+            "four times the rows, in time",
+            median(taken["read over HTTP"]) / median(taken["a quarter of it"]),
+            "at most 4.4 x",
+        ),
+    ):
+        print(f"    {text:<34}{ratio:6.2f} x" + (f"  (aim {aim})" if aim else ""), flush=True)
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one run of each, of a fifth of the rows")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.events, arguments.rows, arguments.runs = 200_000, 40_000, 1
+    with tempfile.TemporaryDirectory(prefix="hq-bench-") as name:
+        folder = Path(name)
+        asyncio.run(fill(folder / "hq.db", arguments.events))
+        spark = session("local[2]", settings={"spark.driver.memory": "2g"})
+        spark.sparkContext.setLogLevel("OFF")
+        with served(folder / "hq.db") as address:
+            print("spark", flush=True)
+            measure(spark, address, folder, arguments)
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main()

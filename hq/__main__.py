@@ -1,0 +1,5 @@
+"""python -m hq: the command."""
+
+from hq.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""Order, time and concurrency: what gives the rules a life."""

@@ -1,0 +1,195 @@
+"""The contract of a backend, in prose and types. Every backend passes tests/backends.
+
+A backend stores two things per queue: a **journal**, the events in order of their sequence, and a
+**checkpoint**, rows of messages and dedup keys with a snapshot that says up to which sequence, the mark,
+they are true. It holds no rule: it sorts, finds and keeps. What a message is, who is next and what a
+duplicate is are decided in hq.domain.
+
+**Durable** means: it survives the process, and on a backend with a disk the power too. `append` returns
+`Ending.DURABLE` for a queue only then. The other endings are kept apart because callers are told different
+things:
+
+- `REFUSED`: nothing was written, and certainly will not be. The caller may be told no.
+- `NOT_OWNER`: nothing was written, because another writer has claimed the queue with a newer epoch. This
+  node must stop serving it.
+- `UNKNOWN`: it may or may not be written, now or later. The actor must die and load again; its callers are
+  told that the outcome is unknown, never that it was refused.
+
+One `append` carries batches of many queues; each ends by itself, and one queue's ending says nothing of its
+neighbours'. A batch is written whole or not at all. Its first sequence must follow the queue's last one, and
+its epoch must not be older than the newest claimed; a batch that fails either is `NOT_OWNER`. A batch that
+holds a `Claimed` raises the epoch. Appends of different queues may run side by side, as many as `lines`.
+
+**Ownership.** Where several processes can reach a store, a queue has one owner at a time, and `load` makes
+this node the owner or raises NotOwner. Whoever has lost a queue is refused by its next append. An answer
+that takes no append is another matter: it may be given only while `owns` says so.
+
+**Fetching** answers lookups (hq/domain/lookups.py) as of one moment, in their order. Every page is read from
+a key onwards; none may cost more because of how much comes before it. A row comes back equal to what was
+written, except that a row written with payload None keeps the payload it had, and that a payload larger than
+`SMALL_PAYLOAD` is left out of every row, loaded leases too: `PayloadOf` brings it.
+
+**A checkpoint chunk** is written whole: rows, removals, keys and, if it carries one, the snapshot, which
+moves the mark. The caller writes a chunk only when the events it reflects are durable, and never while a
+fetch of the same queue is under way. Rows and keys older than the snapshot's purges may be dropped at any
+time after it.
+
+**Pruning** removes what nobody may want any more, one bounded step at a time: the oldest of the journal, as
+long as it is older than its retention or the journal is larger; dedup keys that nobody holds and whose window
+is over; rows and keys older than their queue's purges; whatever dropped queues left behind. Nothing after a
+queue's mark is ever pruned from the journal, nor its last entry: positions go on from it. Whoever reads from
+before its beginning is told JournalPruned. What a step leaves empty may be given back to the system, but for
+a reserve. A step may be taken at any time, beside everything else; no append waits for more than one. Nothing
+depends on it but room, so one that fails, or of which nobody knows how it ended, is taken again.
+
+A dropped queue's number is not used again.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from hq.domain.checkpoint import Chunk, Snapshot
+from hq.domain.events import Event
+from hq.domain.lookups import Found, Lookup
+from hq.domain.messages import Message
+from hq.domain.settings import Settings
+
+
+class Ending(enum.Enum):
+    """How an append ended for one queue."""
+
+    DURABLE = "durable"
+    REFUSED = "refused"
+    NOT_OWNER = "not_owner"
+    UNKNOWN = "unknown"
+
+
+class QueueRow(NamedTuple):
+    """A queue as it is listed. `wake_at` is when it next has something to do by itself."""
+
+    number: int
+    name: str
+    settings: Settings
+    wake_at: int | None
+
+
+class Batch(NamedTuple):
+    """The events one append writes for one queue, under the writer's epoch."""
+
+    queue: int
+    epoch: int
+    events: Sequence[Event]
+
+
+class Loaded(NamedTuple):
+    """Where loading starts: the snapshot at the mark, and the rows of all leases."""
+
+    snapshot: Snapshot
+    leases: list[Message]
+
+
+class JournalEntry(NamedTuple):
+    """One batch as the journal keeps it; positions grow over all queues."""
+
+    position: int
+    queue: int
+    epoch: int
+    events: Sequence[Event]
+
+
+class JournalRow(NamedTuple):
+    """The same as it is stored: its events, from the first sequence to the last, are in `body` (codec.py)."""
+
+    position: int
+    queue: int
+    epoch: int
+    first: int
+    last: int
+    body: bytes
+
+
+class Retention(NamedTuple):
+    """How much of the journal is kept: what is younger than this, and no more than so many bytes."""
+
+    keep_ms: int
+    keep_bytes: int
+
+
+class Bounds(NamedTuple):
+    """The first and last position the journal has; what was before the first is pruned. Both 0 if empty."""
+
+    first: int
+    last: int
+
+
+class Backend(Protocol):
+    """What hq asks of storage."""
+
+    incarnation: int
+    """32 random bits, new when the store is made or restored; part of every message's id."""
+
+    durability: str
+    """What an append survives: `power`, `process`, or `nothing`."""
+
+    lines: int
+    """How many appends may be under way at once. A queue has one of them at most."""
+
+    async def create(self, name: str, settings: Settings) -> QueueRow:
+        """Make a queue; raises QueueExists if the name is taken."""
+
+    async def drop(self, queue: int) -> None:
+        """Bury a queue: its name is free at once, its number never again."""
+
+    async def queues(self) -> list[QueueRow]:
+        """All queues there are, by number."""
+
+    async def unsettled(self) -> list[int]:
+        """The queues whose journal goes on after their mark, so that their `wake_at` may be out of date."""
+
+    async def load(self, queue: int) -> Loaded:
+        """Where loading a queue starts."""
+
+    async def tail(self, queue: int, after: int, limit: int) -> list[Event]:
+        """Events of a queue after a sequence, at least one batch of them if there is one."""
+
+    async def fetch(self, queue: int, lookups: Sequence[Lookup]) -> list[Found]:
+        """The answers to lookups, in their order."""
+
+    async def append(self, batches: Sequence[Batch]) -> list[Ending]:
+        """Write batches to the journal; one ending each, in their order."""
+
+    def owns(self, queue: int) -> bool:
+        """Whether a queue that was loaded is certainly still this node's."""
+
+    async def checkpoint(self, queue: int, chunk: Chunk, wake_at: int | None) -> None:
+        """Write one chunk of a checkpoint."""
+
+    async def journal(self, after: int, limit: int) -> list[JournalEntry]:
+        """Entries after a position, over all queues."""
+
+    async def journal_rows(self, after: int, upto: int, limit: int) -> list[JournalRow]:
+        """Rows after a position and up to another, as they are stored, for readers of many.
+
+        Raises JournalPruned if anything after the position is no longer kept, also after position 0.
+        """
+
+    async def journal_reach(self, after: int, events: int) -> int:
+        """The last position up to which no more than so many events come after another, or one row does."""
+
+    async def bounds(self) -> Bounds:
+        """Which positions the journal has."""
+
+    async def check(self) -> None:
+        """Return if storage takes writes now; else raise a StorageError."""
+
+    async def prune(self, now: int, retention: Retention, limit: int) -> int:
+        """Remove up to so many things of each kind; how many that were, 0 when nothing is left to do."""
+
+    async def compact(self, limit: int) -> int:
+        """Give up to so many free pages back to the system, a reserve too; how many that were."""
+
+    async def close(self) -> None:
+        """Let go of everything; what was durable stays."""

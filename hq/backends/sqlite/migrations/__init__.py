@@ -1,0 +1,1 @@
+"""Migrations of the schema, forward only. Alembic runs them at open, inside one transaction."""

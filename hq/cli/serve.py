@@ -1,0 +1,67 @@
+"""hq serve."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hq.cli.logs import JsonFormatter
+from hq.config import Log, load
+from hq.http.loops import new_loop
+from hq.http.server import serve as run
+
+Port = Annotated[int | None, typer.Option("-p", "--port", help="The port to listen on; default 9999.")]
+Timeout = Annotated[
+    float | None, typer.Option("-r", "--request-timeout", help="Seconds a request may take; default none.")
+]
+Database = Annotated[
+    str | None,
+    typer.Option("-d", "--database", help="A path, :memory:, or a URL; default ./hq.db."),
+]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="A TOML file; see configs/.")]
+Engine = Annotated[str | None, typer.Option("--engine", help="hypercorn or uvicorn; default hypercorn.")]
+Host = Annotated[str | None, typer.Option("--host", help="The address to bind; default 127.0.0.1.")]
+
+FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+def serve(  # noqa: PLR0913 - one for each flag
+    *,
+    port: Port = None,
+    request_timeout: Timeout = None,
+    database: Database = None,
+    config: ConfigFile = None,
+    engine: Engine = None,
+    host: Host = None,
+) -> None:
+    """Serve queues over HTTP until SIGTERM or Ctrl-C."""
+    flags: dict[str, Any] = {
+        "--database": database,
+        "--host": host,
+        "--port": port,
+        "--request-timeout": request_timeout,
+        "--engine": engine,
+    }
+    loaded = load(config, environment=os.environ, flags=flags)
+    log_to_stderr(loaded.log)
+
+    def ready(address: str) -> None:
+        typer.echo(f"hq serves at {address}")
+
+    with asyncio.Runner(loop_factory=partial(new_loop, loaded.server.max_connections)) as runner:
+        runner.run(run(loaded, ready=ready))
+
+
+def log_to_stderr(settings: Log) -> None:
+    """Send what hq logs to stderr, as the settings say."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if settings.format == "json" else logging.Formatter(FORMAT))
+    logging.basicConfig(level=settings.level.upper(), handlers=[handler])
+    for name in ("alembic", "uvicorn", "hypercorn"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,84 @@
+"""hq serve: the store, the application and an engine, from start to a graceful stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from dataclasses import asdict
+
+import hq
+from hq.config import Config
+from hq.http.app import create_app
+from hq.http.calls import Api, Terms
+from hq.http.engines import ENGINES
+from hq.http.sockets import allow_files, listen
+
+log = logging.getLogger("hq.server")
+OWN_FILES = 200
+ENDING = (signal.SIGTERM, signal.SIGINT)
+
+
+async def serve(config: Config, *, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT: then long polls are answered, appends are finished, and it returns.
+
+    `ready` is told the server's address once it listens.
+    """
+    stop = asyncio.Event()
+    server = config.server
+    server.check_bind(keys=0)
+    opening = hq.open(
+        config.database,
+        limits=config.limits,
+        durability=config.sqlite.durability,
+        access="exclusive",
+        postgres=asdict(config.postgres),
+    )
+    with _Signals(stop):
+        async with opening as system:
+            api = Api(system.line, terms_of(config))
+            allow_files(server.max_connections + OWN_FILES)
+            with listen(server) as listening:
+                host, port = listening.getsockname()[:2]
+                address = f"[{host}]" if ":" in host else host
+                ready(f"{'http' if server.tls_certificate is None else 'https'}://{address}:{port}")
+
+                async def stopped() -> None:
+                    await stop.wait()
+                    log.info("stopping")
+                    api.drain()
+
+                await ENGINES[server.engine](create_app(api), server, listening, stopped)
+
+
+def terms_of(config: Config) -> Terms:
+    """What this configuration asks of requests."""
+    server = config.server
+    return Terms(
+        server.max_body_bytes,
+        server.read_timeout_s,
+        server.request_timeout,
+        frozenset(server.cors_origins),
+        server.max_json_depth,
+        server.max_header_bytes,
+    )
+
+
+class _Signals:
+    """Sets an event when the process is asked to end; asking again, until it has ended, changes nothing."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in ENDING:
+            loop.add_signal_handler(number, self._stop.set)
+
+    def __exit__(self, *_: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in ENDING:
+            loop.remove_signal_handler(number)
+            # By default it would kill what has almost ended.
+            signal.signal(number, signal.SIG_IGN)

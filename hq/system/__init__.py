@@ -1,0 +1,1 @@
+"""hq inside a Python program: open a system, name a queue, enqueue, receive, settle."""

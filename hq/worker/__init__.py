@@ -1,0 +1,1 @@
+"""Workers: handlers for queues, and functions that are jobs."""

@@ -1,0 +1,1 @@
+"""hq from another process."""

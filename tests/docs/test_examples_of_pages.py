@@ -1,0 +1,59 @@
+"""The examples of the pages on workers, schedules and testing run as they stand."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXAMPLES = {
+    f"{page}-{number}": block
+    for page in ("workers", "schedules", "testing", "frameworks")
+    for number, block in enumerate(BLOCK.findall((DOCS / f"{page}.md").read_text()))
+}
+JOBS = """
+import hq
+
+worker = hq.Worker()
+
+
+@worker.task("mail")
+async def send(to: str) -> None: ...
+"""
+# Neither of them is a dependency of our tests: what is written for them is only compiled.
+NOT_INSTALLED = ("fastapi", "django")
+FLASK = """
+client = app.test_client()
+answer = client.post("/users", json={"address": "ada@example.org"})
+assert answer.status_code == 202, answer.text
+assert system.queue("mail").get(answer.json["job"]).payload == {"to": "ada@example.org"}
+"""
+
+
+def run(*command, cwd, text=None):
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", *command],
+        input=text, capture_output=True, text=True, timeout=60, check=False, cwd=cwd,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_the_pages_have_their_examples():
+    assert len(EXAMPLES) == 8
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs(name, tmp_path):
+    block = EXAMPLES[name]
+    (tmp_path / "myapp").mkdir()
+    (tmp_path / "myapp" / "jobs.py").write_text(JOBS)
+    if any(f"from {module}" in block for module in NOT_INSTALLED):
+        compile(block, name, "exec")
+    elif "def test_" in block:
+        (tmp_path / "test_it.py").write_text(block)
+        run("-m", "pytest", "-q", "test_it.py", cwd=tmp_path)
+    else:
+        run("-", cwd=tmp_path, text=block + (FLASK if "from flask" in block else ""))

@@ -1,0 +1,1 @@
+"""The HTTP edge, by its routes, its engines and the command that serves it."""

@@ -1,0 +1,1 @@
+"""Spark on hq, with real Spark."""

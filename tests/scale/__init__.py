@@ -1,0 +1,1 @@
+"""Deep backlogs: order stays right and memory bounded, however much is stored."""

@@ -1,0 +1,1 @@
+"""Taste as tests: what a review would refuse, refused by the build."""
