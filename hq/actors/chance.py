@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import os
 import random
+from struct import Struct
 
-TOKEN_BYTES = 16
-BLOCK_BYTES = 256 * TOKEN_BYTES
+TOKENS_OF_BLOCK = Struct("16s" * 256)
 
 
 class SystemChance:
     """Tokens from os.urandom, many at a time: a call a token would cost half of a receive."""
 
-    __slots__ = ("_block", "_random", "_used")
+    __slots__ = ("_random", "_tokens")
 
     def __init__(self) -> None:
-        self._block = b""
-        self._used = 0
+        self._tokens: list[bytes] = []
         self._random = random.SystemRandom()
 
     def token(self) -> bytes:
-        """16 unguessable bytes; no byte of a block is given out twice."""
-        start = self._used
-        if start == len(self._block):
-            self._block = os.urandom(BLOCK_BYTES)
-            start = 0
-        self._used = end = start + TOKEN_BYTES
-        return self._block[start:end]
+        """16 unguessable bytes; none is given out twice."""
+        if not self._tokens:
+            self._tokens.extend(TOKENS_OF_BLOCK.unpack(os.urandom(TOKENS_OF_BLOCK.size)))
+        return self._tokens.pop()
 
     def between(self, low: int, high: int) -> int:
         """An integer from low to high, both included."""

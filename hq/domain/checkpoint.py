@@ -124,7 +124,8 @@ class Checkpoint:
             message = state.cutting.pop(row.sequence, None)
             if message is None:  # purged since it was cut
                 continue
-            message.stored_at = row.available_at if row.state is WAITING else -1
+            counts = row.state is WAITING and not state.is_purged(row)
+            message.stored_at = row.available_at if counts else -1
             if row.payload is not None and row.payload is message.payload:
                 message.fresh = False
             if message.state is LEASED and not message.fresh:

@@ -50,45 +50,39 @@ def plain(state: QueueState, limit: int, now: int) -> list[Message] | None:
     for rank in order.ranks:
         shelf = order.shelves[rank]
         if shelf.heap:
-            return _plain_on(state, shelf, limit, now)
+            break
         if shelf.rest is not END:
             return None
-    return None
-
-
-def _plain_on(state: QueueState, shelf: Shelf, limit: int, now: int) -> list[Message] | None:
-    heap = shelf.heap
-    if limit == 1:
-        first = _plain_first(state, shelf, now)
-        return None if first is None else [first]
+    else:
+        return None
+    heap, rest = shelf.heap, shelf.rest
+    messages, most_of_queue = state.messages, state.settings.max_attempts
     taken: list[Message] = []
     popped: list[Key] = []
-    while heap and len(taken) < limit:
-        message = _plain_first(state, shelf, now)
-        if message is None:
+    while heap:
+        entry = heap[0]
+        message = messages.get(entry[1])
+        if (
+            message is None
+            or (rest is not END and entry >= rest)
+            or message.place is not None
+            or message.expires_at is not None
+            or message.state is not WAITING
+            or not message.available_at == entry[0] <= now
+        ):
             break
+        most = message.options.max_attempts or most_of_queue
+        if most is not None and message.attempts >= most:
+            break
+        if limit == 1:
+            return [message]
         taken.append(message)
+        if len(taken) == limit:
+            break
         popped.append(heappop(heap))
     for entry in popped:
         heappush(heap, entry)
     return taken if len(taken) == limit else None
-
-
-def _plain_first(state: QueueState, shelf: Shelf, now: int) -> Message | None:
-    """The first message of a shelf that has one, if it is plain."""
-    entry = shelf.heap[0]
-    message = state.messages.get(entry[1])
-    if (
-        message is None
-        or message.place is not None
-        or message.expires_at is not None
-        or message.state is not WAITING
-        or not message.available_at == entry[0] <= now
-        or entry >= shelf.rest
-    ):
-        return None
-    most = message.options.max_attempts or state.settings.max_attempts
-    return message if most is None or message.attempts < most else None
 
 
 def gate_is_open(state: QueueState, lane: Lane, taken: int = 0) -> bool:

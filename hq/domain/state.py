@@ -126,7 +126,8 @@ class QueueState:
         """A message is over: only the need to remove its row remains."""
         sequence = message.sequence
         self.messages.pop(sequence, None)
-        self.aside.pop(sequence, None)
+        if self.aside:
+            self.aside.pop(sequence, None)
         if message.stored:
             message.payload = None
             self.delta[sequence] = message
@@ -159,11 +160,10 @@ class QueueState:
     def push_lease_end(self, message: Message) -> None:
         """Time the end of a lease."""
         ends = self.lease_ends
-        if len(ends) > 2 * len(self.leases) + SLACK:
+        heappush(ends, (message.lease_expires_at, message.sequence))
+        if len(ends) > SLACK and len(ends) > 2 * len(self.leases) + SLACK:
             ends[:] = [(held.lease_expires_at, held.sequence) for held in self.leases.values()]
             heapify(ends)
-        else:
-            heappush(ends, (message.lease_expires_at, message.sequence))
 
     def next_lease_end(self) -> int | None:
         """When the first running lease ends."""

@@ -20,7 +20,7 @@ class TaskKind(enum.Enum):
     DELETE = "delete"
 
 
-class Scope(enum.Enum):
+class Scope(enum.StrEnum):  # hashes in C, and every stored row that is read asks what was purged
     """Which messages: those that live (waiting, leased) or the dead letters."""
 
     LIVE = "live"

@@ -144,6 +144,17 @@ def test_a_delayed_message_that_was_deleted_before_a_purge_is_counted_once(new_q
     assert queue.stats() == {"deleted": 1, "enqueued": 1}
 
 
+def test_a_delayed_message_purged_while_its_row_is_being_written_is_counted_once(new_queue):
+    queue = new_queue()
+    queue.enqueue(b"later", delay_ms=1_000)
+    queue.enqueue(b"now")
+    queue.checkpoint_step(1)
+    queue.ask(Purge())
+    queue.checkpoint_step(1)
+
+    assert queue.stats() == {"purged": 2, "enqueued": 2}
+
+
 def test_a_purged_lease_gives_its_slot_back(new_queue):
     queue = new_queue(concurrency=1)
     queue.enqueue()

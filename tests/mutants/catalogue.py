@@ -36,8 +36,8 @@ MUTANTS = [
     Mutant(
         "a fifo queue accepts an expired token",
         "verbs/settle.py",
-        "if message.state is WAITING and state.settings.groups is Groups.FIFO:",
-        "if message.state is FAILED and state.settings.groups is Groups.FIFO:",
+        "if state.settings.groups is FIFO:",
+        "if state.settings.groups is None:",
     ),
     Mutant(
         "a group is not blocked while its message is leased",
@@ -146,8 +146,8 @@ MUTANTS = [
     Mutant(
         "a queue's time goes back with the clock",
         "decide.py",
-        "    now = max(now, state.time)\n",
-        "",
+        "        now = state.time\n",
+        "        pass\n",
     ),
     Mutant(
         "a rate's bucket never runs dry",

@@ -9,7 +9,7 @@ from hq.domain.keys import key_holder
 from hq.domain.messages import NO_PRIORITY, Options
 from hq.domain.rates import allowance, allowed_at, spent
 from hq.domain.replies import Accepted, Decision
-from hq.domain.settings import Groups, Settings
+from hq.domain.settings import FIFO, ORDERED, Settings
 from hq.domain.signals import Overdue
 from hq.domain.state import QueueState
 from hq.domain.timing import overdue
@@ -45,14 +45,15 @@ def enqueued(settings: Settings, sequence: int, now: int, payload: bytes, option
     """The event of a new message under these settings."""
     delay_ms, dedup_ms, priority = options.delay_ms, options.dedup_ms, options.priority
     available_at = now + (settings.delay_ms if delay_ms is None else delay_ms)
-    expires_at = None
+    expires_at = place = None
     if settings.ttl_ms is not None or options.ttl_ms is not None:
         expires_at = expiry(settings, options, now)
         available_at = in_time(available_at, expires_at)
+    if options.group is not None or options.concurrency_key is not None or settings.groups is FIFO:
+        place = place_of(settings, options, available_at)
     return Enqueued(
         sequence, now, payload, options, NO_PRIORITY if priority is None else priority, available_at,
-        expires_at, place_of(settings, options, available_at),
-        now + (settings.dedup_ms if dedup_ms is None else dedup_ms),
+        expires_at, place, now + (settings.dedup_ms if dedup_ms is None else dedup_ms),
     )  # fmt: skip
 
 
@@ -74,9 +75,9 @@ def place_of(settings: Settings, options: Options, available_at: int) -> int | N
     """Its place in its lane, before its sequence; None if it is in no lane."""
     if options.concurrency_key is not None:
         return available_at
-    if settings.groups is Groups.FIFO:
+    if settings.groups is FIFO:
         return 0
-    return available_at if options.group is not None and settings.groups is Groups.ORDERED else None
+    return available_at if options.group is not None and settings.groups is ORDERED else None
 
 
 def check_size(settings: Settings, payload: bytes) -> None:

@@ -8,7 +8,7 @@ from hq.domain.events import Requeued
 from hq.domain.keys import key_is_free_for
 from hq.domain.messages import FAILED, Message
 from hq.domain.replies import Decision, Settled
-from hq.domain.settings import Groups
+from hq.domain.settings import FIFO
 from hq.domain.state import QueueState
 from hq.domain.verbs.enqueue import expiry
 from hq.errors import MessageNotFailed
@@ -27,7 +27,7 @@ def requeue(state: QueueState, command: Requeue, now: int, _: Chance) -> Decisio
 def requeued(state: QueueState, message: Message, sequence: int, now: int, *, takes_key: bool) -> Requeued:
     """The event of a dead letter that waits again, in the lane it was in before."""
     place = message.place
-    if place is not None and state.settings.groups is not Groups.FIFO:
+    if place is not None and state.settings.groups is not FIFO:
         place = now
     expires_at = expiry(state.settings, message.options, now)
     return Requeued(sequence, now, message.sequence, now, expires_at, place, takes_key)

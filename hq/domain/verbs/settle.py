@@ -8,7 +8,7 @@ from hq.domain.events import Completed, Extended, Released, Retried
 from hq.domain.messages import LEASED, MAX_ERROR_CHARS, MAX_RESULT_BYTES, WAITING, Message, short_text
 from hq.domain.replies import Decision, Settled
 from hq.domain.selection import is_worn_out
-from hq.domain.settings import MAX_LEASE_MS, MAX_SPAN_MS, Groups, optional_in_range
+from hq.domain.settings import FIFO, MAX_LEASE_MS, MAX_SPAN_MS, optional_in_range
 from hq.domain.state import QueueState
 from hq.domain.timing import Ending, failed
 from hq.domain.tokens import is_token
@@ -23,7 +23,9 @@ def complete(state: QueueState, command: Complete, now: int, _: Chance) -> Decis
     """The work is done; its result is kept if the producer asked for one."""
     if command.result is not None and len(command.result) > MAX_RESULT_BYTES:
         raise PayloadTooLarge(f"a result has at most {MAX_RESULT_BYTES} bytes")
-    message = _worked_on(state, command, now)
+    message = _latest(state, command.message, command.token, now)
+    if message.state is WAITING:
+        _check_late(state)
     event = Completed(state.sequence + 1, now, message.sequence, message.state)
     result_ms = message.options.result_ms
     if result_ms is not None:
@@ -34,7 +36,9 @@ def complete(state: QueueState, command: Complete, now: int, _: Chance) -> Decis
 def fail(state: QueueState, command: Fail, now: int, _: Chance) -> Decision:
     """Never again: the message becomes a dead letter."""
     short_text("error", command.error, MAX_ERROR_CHARS)
-    message = _worked_on(state, command, now)
+    message = _latest(state, command.message, command.token, now)
+    if message.state is WAITING:
+        _check_late(state)
     events = failed(state, message, Ending(now, "failed", command.error))
     return events, Settled(message.sequence, "failed")
 
@@ -75,12 +79,10 @@ def extend(state: QueueState, command: Extend, now: int, _: Chance) -> Decision:
     return [event], Settled(message.sequence, "leased", until)
 
 
-def _worked_on(state: QueueState, command: Complete | Fail, now: int) -> Message:
-    """The message of the latest token, even after its lease ended, unless the queue is fifo."""
-    message = _latest(state, command.message, command.token, now)
-    if message.state is WAITING and state.settings.groups is Groups.FIFO:
+def _check_late(state: QueueState) -> None:
+    """The work is done though the lease has ended: that counts, unless the queue is fifo."""
+    if state.settings.groups is FIFO:
         raise LeaseExpired
-    return message
 
 
 def held(state: QueueState, command: Retry | Release | Extend | Progress, now: int) -> Message:
