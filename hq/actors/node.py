@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -214,13 +214,14 @@ class Node:
         self.directory.actor(number).mailbox.put(Envelope.of_many(commands, reply))
         return reply
 
-    async def receive(self, name: str, command: Receive, wait_ms: int) -> list[Delivery]:
+    def receive(self, name: str, command: Receive, wait_ms: int) -> Coroutine[Any, Any, list[Delivery]]:
         """Receive, waiting for something to come; empty when the time is over."""
         self._check_open()
+        wait_until = None
         if wait_ms != 0:
             in_range("wait_ms", wait_ms, 0, MAX_SPAN_MS)
-        wait_until = self.clock.now + wait_ms if wait_ms else None
-        return await self._receive(self.number(name), command, wait_until)
+            wait_until = self.clock.now + wait_ms
+        return self._receive(self.number(name), command, wait_until)
 
     async def receive_under(self, prefix: str, command: Receive, wait_ms: int) -> tuple[str, list[Delivery]]:
         """Receive from any queue under a prefix, least recently served first; which one, and what."""

@@ -93,7 +93,7 @@ def shape_of(hint: Hashable) -> Shape:
     if isinstance(hint, type) and is_dataclass(hint):
         return _record_shape(hint)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return Shape(attrgetter("value"), {member.value: member for member in hint}.__getitem__)
+        return Shape(None, {member.value: member for member in hint}.__getitem__)
     if isinstance(hint, type) and issubclass(hint, tuple):
         return Shape(None, lambda values: hint(*values))
     assert hint in {int, str, bytes, bool}, f"{hint} has no shape"

@@ -50,6 +50,7 @@ from hq.domain.ordering import Lane
 from hq.domain.selection import gate_is_open, lane_page
 from hq.domain.state import QueueState
 
+_BY_ORDER = (Receive, Peek)
 _BY_MESSAGE = (Complete, Retry, Fail, Release, Extend, Delete, Requeue, Get, Explain, Progress, Outcome)
 _BY_KEY = (DeleteByKey, Replace)
 
@@ -61,16 +62,17 @@ def needs(state: QueueState, commands: Iterable[Command], now: int) -> list[Look
     """
     lookups: dict[Lookup, None] = {}
     wanted = 0
+    messages = state.messages
     for command in commands:
-        if isinstance(command, Receive | Peek):
+        if isinstance(command, Enqueue):
+            options = command.options
+            if options.dedup_key is not None:
+                _want_key(state, options.dedup_key, options.group, lookups)
+        elif isinstance(command, _BY_ORDER):
             wanted += _count(command.limit)
         elif isinstance(command, _BY_MESSAGE):
-            if not state.knows(command.message):
+            if command.message not in messages and not state.knows(command.message):
                 lookups[RowOf(command.message)] = None
-        elif isinstance(command, Enqueue):
-            key = command.options.dedup_key
-            if key is not None:
-                _want_key(state, key, command.options.group, lookups)
         elif isinstance(command, _BY_KEY):
             _want_key(state, command.dedup_key, command.group, lookups)
     if wanted:

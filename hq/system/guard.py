@@ -21,7 +21,8 @@ class Guard:
 
     def check(self) -> None:
         """Refuse a use that could only hang or do harm."""
-        if os.getpid() != self._process or _running_loop() is not self.loop:
+        # In the child of a fork no loop runs, or another.
+        if _running_loop() is not self.loop:
             self.check_place()
         if self.closed:
             raise Closed

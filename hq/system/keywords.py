@@ -73,21 +73,16 @@ class Outgoing:
         check_kind("retry", given.get("retry"), RetryPolicy)
         self.command = Enqueue(body, Options(**given))
 
-    @classmethod
-    def plain(cls, payload: Payload) -> Outgoing:
-        """The same, without options."""
-        body, content_type = encode(payload, None)
-        made = cls.__new__(cls)
-        made.command = Enqueue(body, _plain_options(content_type))
-        return made
-
     def __repr__(self) -> str:
         return f"<Outgoing {self.command.options.content_type}, {len(self.command.payload)} bytes>"
 
 
-def outgoing(payload: Payload, options: EnqueueKeywords) -> Outgoing:
-    """A payload with its options, if there are any."""
-    return Outgoing(payload, **options) if options else Outgoing.plain(payload)
+def enqueue_command(payload: Payload, options: EnqueueKeywords) -> Enqueue:
+    """The command for a payload with its options, if there are any."""
+    if options:
+        return Outgoing(payload, **options).command
+    body, content_type = encode(payload, None)
+    return Enqueue(body, _plain_options(content_type))
 
 
 @cache

@@ -19,6 +19,8 @@ Payload = bytes | bytearray | memoryview | str | int | float | bool | list[Any] 
 
 def encode(payload: Payload, content_type: str | None) -> tuple[bytes, str]:
     """The bytes of a payload and their content type; bytes and text may be declared as something else."""
+    if content_type is None and type(payload) is bytes:
+        return payload, BYTES
     if isinstance(payload, bytes | bytearray | memoryview):
         return _declared(bytes(payload), content_type or BYTES)
     if isinstance(payload, str):

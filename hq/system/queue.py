@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from functools import partial
 from typing import Any, Unpack, overload
 
@@ -16,7 +16,7 @@ from hq.system import schedules, tasks
 from hq.system.consume import Consumer, Terms
 from hq.system.each import ask_each
 from hq.system.events import Events, events
-from hq.system.keywords import EnqueueKeywords, Outgoing, SettingsKeywords, changed, outgoing
+from hq.system.keywords import EnqueueKeywords, Outgoing, SettingsKeywords, changed, enqueue_command
 from hq.system.lease import Lease
 from hq.system.line import Line
 from hq.system.message import Message
@@ -49,7 +49,7 @@ class Queue:
     async def enqueue(self, payload: Payload, **options: Unpack[EnqueueKeywords]) -> Accepted:
         """Put a message in: bytes, text or a JSON value. When this returns, it is stored."""
         number = self._line.number(self.name)
-        reply: replies.Accepted = await self._line.node.post(number, outgoing(payload, options).command)
+        reply: replies.Accepted = await self._line.node.post(number, enqueue_command(payload, options))
         return self._accepted(number, reply)
 
     async def enqueue_many(self, items: Sequence[Payload | Outgoing]) -> list[Accepted | HQError]:
@@ -302,20 +302,22 @@ class Queue:
         return events(self._line, {"queue": self.name, "after": after, "kinds": kinds})
 
     def _accepted(self, number: int, reply: replies.Accepted) -> Accepted:
-        return Accepted(str(self._line.id_of(number, reply.message)), reply.duplicate)
+        return Accepted(self._line.id_of(number, reply.message), reply.duplicate)
 
     async def _start(self, command: c.StartTask) -> int:
         return await tasks.start(self._line, self.name, command)
 
-    async def _settle(self, message: Target | Targets, build: Build) -> Settled | list[Settled | HQError]:
+    def _settle(
+        self, message: Target | Targets, build: Build
+    ) -> Awaitable[Settled] | Awaitable[list[Settled | HQError]]:
         if isinstance(message, list):
-            return await self._settler.many(message, build)
-        return await self._settler.one(message, build)
+            return self._settler.many(message, build)
+        return self._settler.one(message, build)
 
     async def _keyed(self, command: c.DeleteByKey | c.Replace) -> Settled:
         number = self._line.number(self.name)
         reply: replies.Settled = await self._line.ask(self.name, command)
-        return Settled(str(self._line.id_of(number, reply.message)), reply.state, reply.until)
+        return Settled(self._line.id_of(number, reply.message), reply.state, reply.until)
 
     async def _purge(self, scope: Scope) -> int:
         reply: replies.Done = await self._line.ask(self.name, c.Purge(scope))
@@ -356,4 +358,4 @@ def received(
 
 
 def _command_of(item: Payload | Outgoing) -> c.Enqueue:
-    return item.command if isinstance(item, Outgoing) else outgoing(item, {}).command
+    return item.command if isinstance(item, Outgoing) else enqueue_command(item, {})

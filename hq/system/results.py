@@ -5,24 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hq.domain.ids import MessageId
 from hq.domain.settings import Rate
 
 
-@dataclass(frozen=True, slots=True)
+# These two answer every enqueue and every completion: not frozen, which would treble their price, and the id
+# is written out only for who asks for it.
+@dataclass(slots=True)
 class Accepted:
-    """The id of the message that now holds a payload; `duplicate` if an earlier one already did."""
+    """Which message now holds a payload; `duplicate` if an earlier one already did."""
 
-    id: str
+    message: MessageId
     duplicate: bool
 
+    @property
+    def id(self) -> str:
+        """The id of the message."""
+        return str(self.message)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Settled:
     """What became of a message: its state, and when it comes again or its lease ends."""
 
-    id: str
+    message: MessageId
     state: str
     until: int | None
+
+    @property
+    def id(self) -> str:
+        """The id of the message."""
+        return str(self.message)
 
 
 @dataclass(frozen=True, slots=True)

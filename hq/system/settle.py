@@ -82,7 +82,8 @@ class Settler:
         if isinstance(target, Message):
             target.lease.settling = False
             target.lease.become(reply.state, reply.until)
-        return Settled(str(self._line.id_of(number, reply.message)), reply.state, reply.until)
+            return Settled(target.lease.message, reply.state, reply.until)
+        return Settled(self._line.id_of(number, reply.message), reply.state, reply.until)
 
 
 def _note(target: Target, error: BaseException) -> None:

@@ -41,12 +41,14 @@ class Writer:
         self.appended_bytes = 0
 
     async def append(self, batches: Sequence[Batch]) -> list[Ending]:
-        """Write batches to the journal, each ending by itself."""
+        """Write batches to the journal, each ending by itself.
+
+        Nothing in it can be cancelled but the wait for its turn: what it awaits is shielded where it is.
+        """
         endings: list[Ending] = []
         async with self._turn:
-            with anyio.CancelScope(shield=True):
-                for start in range(0, len(batches), ROWS_AT_ONCE):
-                    endings += await self._append(batches[start : start + ROWS_AT_ONCE])
+            for start in range(0, len(batches), ROWS_AT_ONCE):
+                endings += await self._append(batches[start : start + ROWS_AT_ONCE])
         return endings
 
     @asynccontextmanager
@@ -100,7 +102,10 @@ class Writer:
         """Whether a batch may be written, as the ending it would have; its values join the others."""
         queue, epoch, events = batch
         try:
-            fence = fences.get(queue) or self._fences.get(queue) or await self._fence(queue)
+            fence = fences.get(queue) or self._fences.get(queue)
+            if fence is None:
+                with anyio.CancelScope(shield=True):
+                    fence = await self._fence(queue)
         except StorageError:
             log.exception("a fence could not be read", extra={"queue": queue})
             return Ending.REFUSED
@@ -118,7 +123,7 @@ class Writer:
     async def _insert(self, values: list[object], queues: list[int]) -> Ending:
         ending = Ending.UNKNOWN
         try:
-            with anyio.move_on_after(self._deadline_s):
+            with anyio.move_on_after(self._deadline_s, shield=True):
                 await self.connection.driver.execute_fetchall(sql.append_rows(len(values) // 7), values)
                 ending = Ending.DURABLE
         except sqlite3.Error as error:
