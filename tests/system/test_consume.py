@@ -51,7 +51,7 @@ async def test_a_consumer_waits_for_what_comes(queue):
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(produce)
         found = []
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             async for message in queue.consume():
                 async with message:
                     found.append(message.payload)

@@ -120,7 +120,7 @@ async def test_a_message_that_was_moved_knows_its_first_id(system, until):
     [message] = await queue.receive()
     await message.fail(error="broken")
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         [moved] = await letters.receive(wait_ms=60_000)
     assert moved.origin_id == accepted.id
     assert moved.history[-1].error == "broken"

@@ -61,7 +61,7 @@ async def test_a_worker_outlives_a_store_that_refuses(system, queue, worker, bac
 
     async with worker.running(system):
         await queue.enqueue("first")
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while not handled:
                 await anyio.wait_all_tasks_blocked()
         for _ in range(10):
@@ -79,7 +79,7 @@ async def test_a_worker_ends_with_its_system(system, queue, worker):
     @worker.handle("emails")
     async def send(message): ...
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with worker.running(system):
             await system.close()
 
