@@ -118,7 +118,9 @@ class QueueActor:
         self.state = state = load(loaded.snapshot, loaded.leases, limits.head)
         mark = state.sequence
         while events := await backend.tail(self.number, state.sequence, TAIL_EVENTS):
-            await self._fetch(mentioned(events))
+            lookups = mentioned(events)
+            if lookups:
+                await self._fetch(lookups)
             replay(state, events)
         self.upkeep = Upkeep(self, mark)
         self._draft, self._flight, self._lost = Draft(), None, None
@@ -139,7 +141,7 @@ class QueueActor:
                 self._check_lost()
                 await self._work()
                 self._send()
-                if await self.upkeep.is_over():
+                if self.upkeep.may_end() and await self.upkeep.ended():
                     return
                 self.upkeep.set_timer()
                 if self._signal.is_set():
@@ -189,7 +191,9 @@ class QueueActor:
         True if it waits for memory, which will notify.
         """
         now = self.services.clock.now
-        await self._fetch(needs(self.state, _commands(envelopes), now))
+        lookups = needs(self.state, _commands(envelopes), now)
+        if lookups:
+            await self._fetch(lookups)
         for position, envelope in enumerate(envelopes):
             if envelope.reply.done():
                 continue
@@ -299,12 +303,11 @@ class QueueActor:
                 return reply
 
     async def _fetch(self, lookups: list[Lookup]) -> None:
-        if lookups:
-            found = await self.services.backend.fetch(self.number, lookups)
-            absorb(self.state, lookups, found)
-            size = sum(map(_size, found))
-            if size:
-                self.services.budget.gain(self.number, size)
+        found = await self.services.backend.fetch(self.number, lookups)
+        absorb(self.state, lookups, found)
+        size = sum(map(_size, found))
+        if size:
+            self.services.budget.gain(self.number, size)
 
     def _send(self) -> None:
         """Hand the draft over if no append is under way; what wrote nothing waits for the one that is."""

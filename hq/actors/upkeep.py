@@ -28,6 +28,8 @@ class Upkeep:
         self._cut: tuple[Chunk, int] | None = None
         self._pressed = False
         self._active_at = actor.services.clock.now
+        self._due_at = self._active_at
+        """When something is next due, as far as `set_timer` knew; what is due sooner is found by it again."""
 
     def press(self) -> None:
         """Memory is short: write a checkpoint now and forget what is written."""
@@ -40,17 +42,25 @@ class Upkeep:
         now = actor.services.clock.now
         if actor.busy or actor.waiters or actor.listeners:
             self._active_at = now
+        if self._due_at <= now:
+            await self._do_due(now)
+        if state.moves:
+            actor.services.send_moves(actor.number)
+        if self._begun_at is None and self._dirty:
+            self._begun_at = now
+        if self._cut is not None or self._checkpoint is not None or self._pressed or self._is_due(now):
+            await self._write(now)
+
+    async def _do_due(self, now: int) -> None:
+        state = self._actor.state
         swept_at = sweep_at(state)
         if swept_at is not None and swept_at <= now:
-            await actor.do(Wake())
+            await self._actor.do(Wake())
             self._again_if(sweep_at(state), now)
         if state.schedules:
             await self._tick(now)
         if state.tasks:
             await self._advance_tasks(now)
-        if state.moves:
-            actor.services.send_moves(actor.number)
-        await self._write(now)
 
     async def _tick(self, now: int) -> None:
         for name, planned in list(self._actor.state.schedules.items()):
@@ -66,30 +76,36 @@ class Upkeep:
                 running = tasks.get(number)
                 self._again_if(running.next_at if running else None, now)
 
-    async def is_over(self) -> bool:
-        """Whether this life may end: stopped, or asleep for want of work, with everything written."""
+    def may_end(self) -> bool:
+        """Whether this life may end once everything is written: stopped, or asleep for want of work."""
         actor = self._actor
         if actor.busy or actor.waiters or actor.listeners:
             return False
         now = actor.services.clock.now
         asleep = now - self._active_at >= actor.services.limits.idle_ms and not actor.state.moves
-        if not (actor.stopping or asleep):
-            return False
+        return actor.stopping or asleep
+
+    async def ended(self) -> bool:
+        """Whether everything is written and nothing has come meanwhile."""
         if self._dirty or self._checkpoint is not None:
             await self._write_all()
-        return not actor.busy
+        return not self._actor.busy
 
     def set_timer(self) -> None:
         """Ask to be woken when something is next due."""
         actor, state = self._actor, self._actor.state
         limits = actor.services.limits
-        instants = [self._active_at + limits.idle_ms, due_at(state)]
+        instant = self._active_at + limits.idle_ms
+        due = due_at(state)
+        self._due_at = instant if due is None else due
+        instant = min(instant, self._due_at)
         if self._begun_at is not None:
-            instants.append(self._begun_at + limits.checkpoint_ms)
+            instant = min(instant, self._begun_at + limits.checkpoint_ms)
         if actor.waiters or actor.listeners:
-            instants += [waiter.wait_until for waiter in actor.waiters]
+            instants = [waiter.wait_until for waiter in actor.waiters]
             instants.append(ready_at(state, actor.services.clock.now))
-        actor.services.timers.set(actor.number, min(known for known in instants if known is not None))
+            instant = min([instant, *(known for known in instants if known is not None)])
+        actor.services.timers.set(actor.number, instant)
 
     @property
     def waits_for_durable(self) -> bool:
@@ -103,8 +119,6 @@ class Upkeep:
     async def _write(self, now: int) -> None:
         """Take the checkpoint a step further, if one is due or under way."""
         actor = self._actor
-        if self._begun_at is None and self._dirty:
-            self._begun_at = now
         if self._cut is not None:
             chunk, covered = self._cut
             if actor.durable < covered:

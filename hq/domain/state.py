@@ -202,10 +202,11 @@ class QueueState:
 
     def forget_aside(self) -> None:
         """Drop what was fetched for a batch that is over."""
-        self.aside.clear()
-        self.aside_keys.clear()
-        self.pages.clear()
-        self.delayed_after.clear()
+        if self.aside or self.aside_keys or self.pages or self.delayed_after:
+            self.aside.clear()
+            self.aside_keys.clear()
+            self.pages.clear()
+            self.delayed_after.clear()
 
     def check(self) -> None:
         """Every invariant memory can check on itself."""
