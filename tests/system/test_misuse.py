@@ -1,5 +1,6 @@
 """Using a system where or when it cannot work is told in one sentence, and never hangs."""
 
+import asyncio
 import subprocess
 import sys
 from functools import partial
@@ -119,6 +120,21 @@ async def test_who_waits_when_the_system_is_closed_gets_nothing(system, queue):
 async def test_in_another_thread_every_verb_says_so(system, queue, verb):
     with pytest.raises(hq.UsedElsewhere):
         await anyio.to_thread.run_sync(anyio.run, verbs_of(system, queue)[verb])
+
+
+def test_in_a_later_loop_of_the_thread_a_verb_says_so():
+    async def opened():
+        system = await hq.open("memory:").__aenter__()
+        return system, await system.create_queue("emails")
+
+    loop = asyncio.new_event_loop()
+    system, queue = loop.run_until_complete(opened())
+
+    with pytest.raises(hq.UsedElsewhere):
+        asyncio.run(queue.stats())
+
+    loop.run_until_complete(system.close())
+    loop.close()
 
 
 async def test_in_another_thread_a_system_is_not_closed(system, queue):
