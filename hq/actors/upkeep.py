@@ -38,7 +38,7 @@ class Upkeep:
         """Do what is due; one chunk of each, so that nobody waits long."""
         actor, state = self._actor, self._actor.state
         now = actor.services.clock.now
-        if actor.busy or actor.waiters or actor.listeners:
+        if actor.busy or actor.waiters or actor.listeners or not actor.intake.is_idle:
             self._active_at = now
         swept_at = sweep_at(state)
         if swept_at is not None and swept_at <= now:

@@ -376,6 +376,10 @@ def free_key(state: QueueState, message: Message, at: int) -> None:
         state.delta_keys.pop(key, None)
 
 
+def _duplicated(_state: QueueState, _event: e.Duplicated) -> None:
+    """Nothing was stored."""
+
+
 _APPLY: dict[type[e.Event], Callable[[QueueState, Any], None]] = {
     e.Enqueued: _enqueued,
     e.Received: _received,
@@ -410,4 +414,5 @@ _APPLY: dict[type[e.Event], Callable[[QueueState, Any], None]] = {
     e.TaskEnded: _task_ended,
     e.Progressed: _progressed,
     e.Forgotten: _forgotten,
+    e.Duplicated: _duplicated,
 }

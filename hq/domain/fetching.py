@@ -26,6 +26,7 @@ from hq.domain.commands import (
     Replace,
     Requeue,
     Retry,
+    TakeIn,
 )
 from hq.domain.lookups import (
     Ahead,
@@ -36,6 +37,7 @@ from hq.domain.lookups import (
     Found,
     FoundBounds,
     FoundRows,
+    InInbox,
     KeyOf,
     LanePage,
     Lookup,
@@ -67,7 +69,7 @@ def needs(state: QueueState, commands: Iterable[Command], now: int) -> list[Look
         elif isinstance(command, _BY_MESSAGE):
             if not state.knows(command.message):
                 lookups[RowOf(command.message)] = None
-        elif isinstance(command, Enqueue):
+        elif isinstance(command, Enqueue | TakeIn):
             key = command.options.dedup_key
             if key is not None:
                 _want_key(state, key, command.options.group, lookups)
@@ -122,6 +124,9 @@ def absorb(state: QueueState, lookups: Sequence[Lookup], answers: Sequence[Found
         elif isinstance(lookup, DelayedAfter):
             assert isinstance(answer, int)
             state.delayed_after[lookup] = answer
+        elif isinstance(lookup, InInbox):
+            assert isinstance(answer, int)
+            state.in_inbox = answer
         elif isinstance(lookup, Bounds):
             assert isinstance(answer, FoundBounds)
             _absorb_bounds(state, answer)

@@ -189,7 +189,7 @@ def _events(page: _Page) -> pa.Array:
 def _message_ids(page: _Page) -> pa.Array:
     parts = []
     for kind, queues in zip(page.kinds, page.by_kind(page.queues), strict=True):
-        name = "message" if kind.cls in _OF_MESSAGES else "sequence" if kind.cls is _ENQUEUED else None
+        name = "message" if "message" in kind.cls.__struct_fields__ else "sequence" if kind.cls is _ENQUEUED else None
         if name is None:
             parts.append(pa.nulls(len(kind.records), pa.string()))
         else:
