@@ -13,7 +13,6 @@ from hq.actors.clock import Clock
 from hq.actors.directory import Directory
 from hq.actors.intake import Intake
 from hq.backends.port import Backend, InboxRow
-from hq.errors import StorageError
 
 log = logging.getLogger("hq.inbox")
 EVERY_MS = 25
@@ -40,8 +39,9 @@ class Inbox:
         while True:
             try:
                 pause_ms = await self._read()
-            except StorageError:
-                log.warning("the inbox cannot be read and will be tried again", exc_info=True)
+            except Exception:
+                # Whatever it was, what is in the inbox is safe there, and the next time may go better.
+                log.exception("the inbox could not be read and will be tried again")
                 pause_ms = FAILED_MS
             await self._clock.until(self._clock.now + pause_ms)
 

@@ -1,7 +1,7 @@
 """A message that is enqueued in an application's transaction comes when that commits, only then, and once."""
 
 from contextlib import asynccontextmanager
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import anyio
 import asyncpg
@@ -211,6 +211,8 @@ async def test_what_was_committed_while_nobody_served_comes_later(opened, apply,
         (b"x", '{"retry": {"bakcoff": "fixed"}}', "invalid_input"),
         (b"x", '{"headers": {"a": 1}}', "invalid_input"),
         (b"x", '{"group": "a", "concurrency_key": "b"}', "invalid_input"),
+        (b"x", f'{{"delay_ms": 1{"0" * 400}}}', "invalid_input"),
+        (b"x", f'{{"headers": {"[" * 3_000}{"]" * 3_000}}}', "invalid_input"),
     ],
 )
 async def test_what_no_queue_could_take_becomes_a_dead_letter(node, admin, table, payload, options, reason):
@@ -276,7 +278,7 @@ async def test_the_sql_function_takes_json_text_and_bytes(node, admin, table):
 @asynccontextmanager
 async def as_role(admin, url, schema, *grants):
     """A connection as a role of an application, with only these rights."""
-    role = f"app_{schema}"
+    role = f"app_{uuid4().hex}"
     await admin.execute(f"CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}")
     for grant in grants:
         await admin.execute(f"GRANT {grant} TO {role}")
@@ -298,11 +300,21 @@ async def test_a_role_needs_no_more_than_to_execute_the_function(
     async with as_role(admin, postgres_url, postgres_schema, execute) as connection:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.fetchval(f"SELECT count(*) FROM {table('inbox')}")
-        # What a role puts before hq in its search path is not what the function finds.
-        await connection.execute("CREATE TEMP TABLE inbox (); SET search_path = pg_temp, public")
         await put(b"allowed")(connection)
 
     assert [delivery.payload for delivery in await received(node)] == [b"allowed"]
+
+
+async def test_the_function_is_not_led_astray_by_a_search_path(node, put, admin, postgres_schema):
+    await node.create("jobs", Settings())
+    await admin.execute(
+        f"CREATE FUNCTION {postgres_schema}.gen_random_uuid() RETURNS uuid LANGUAGE sql"
+        " AS $$ SELECT '00000000-0000-0000-0000-000000000000'::uuid $$;"
+        f" SET search_path = {postgres_schema}, pg_catalog"
+    )
+    assert (await admin.fetchval("SELECT gen_random_uuid()")).int == 0
+
+    assert UUID(await put()(admin)).int != 0
 
 
 async def test_a_role_that_was_granted_nothing_may_not(node, put, admin, postgres_url, postgres_schema):

@@ -17,7 +17,7 @@ from hq.backends.postgres import statements as sql
 from hq.backends.postgres.connections import Pool
 from hq.backends.postgres.ownership import Ownership
 from hq.domain.commands import TakeIn
-from hq.domain.messages import TICKET, Options
+from hq.domain.messages import MAX_ERROR_CHARS, TICKET, Options
 from hq.domain.settings import RetryPolicy
 from hq.errors import InvalidInput
 
@@ -69,8 +69,8 @@ def _command(ticket: str, payload: bytes, said: str) -> TakeIn:
     ours = (TICKET, ticket)
     try:
         options = _options(msgspec.json.decode(said), ours)
-    except (InvalidInput, msgspec.ValidationError) as error:
-        return TakeIn(ticket, payload, Options(headers=(ours,)), str(error))
+    except (InvalidInput, msgspec.DecodeError, RecursionError) as error:
+        return TakeIn(ticket, payload, Options(headers=(ours,)), str(error)[:MAX_ERROR_CHARS])
     return TakeIn(ticket, payload, options)
 
 
