@@ -45,8 +45,9 @@ async def ids(backend):
     return [row.id for row in await backend.inbox([])]
 
 
-async def test_rows_leave_with_the_events_that_deal_with_them(opened, put, left):
-    backend = await opened()
+@pytest.mark.parametrize("prepared", [True, False])
+async def test_rows_leave_with_the_events_that_deal_with_them(opened, put, left, prepared):
+    backend = await opened(prepared=prepared)
     queue = await new_queue(backend)
     await put(queue, queue, queue)
     first, second, third = await ids(backend)
