@@ -1,5 +1,7 @@
 """A message that is enqueued in an application's transaction comes when that commits, only then, and once."""
 
+import subprocess
+import sys
 from contextlib import asynccontextmanager
 from uuid import UUID, uuid4
 
@@ -353,13 +355,31 @@ async def test_what_is_no_connection_is_told(put):
         put()("postgresql://")
 
 
-async def test_it_is_said_by_every_face(postgres_url, postgres_schema):
-    assert hq.transactional.enqueue
-    async with hq.open(f"{postgres_url}") as system:
-        queue = await system.create_queue("jobs", capacity=1)
+UNUSED = """
+import sys
+import hq
+try:
+    hq.transactional.enqueue(object(), "jobs", b"work")
+except hq.InvalidInput:
+    print(sorted({"asyncpg", "psycopg"} & set(sys.modules)))
+"""
+
+
+def test_a_library_that_the_application_does_not_use_is_not_imported():
+    ran = subprocess.run(
+        [sys.executable, "-c", UNUSED], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert ran.stdout == "[]\n"
+
+
+async def test_the_stats_of_a_system_have_the_inbox(postgres_url):
+    async with hq.open(postgres_url) as system:
+        queue = await system.create_queue("inboxed", capacity=1)
         await queue.enqueue("fills it")
-        await asyncpg_connection(postgres_url, message("jobs", "waits"))
+        await asyncpg_connection(postgres_url, message("inboxed", "waits"))
 
         with anyio.fail_after(10):
             while (await queue.stats()).inbox != 1:
                 await anyio.lowlevel.checkpoint()
+        await system.delete_queue("inboxed")
