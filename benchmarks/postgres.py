@@ -190,6 +190,24 @@ async def compare_backlogs(url: str, runs: int, large: int) -> None:
     line(f"receive + complete, {large:,} waiting and dead", raw["dead"], few, "aim 0.8 x")
 
 
+async def seen_after_commit(url: str, count: int) -> None:
+    """From an enqueue in an application's transaction to its receive, after pauses of any length."""
+    took: list[float] = []
+    connection = await asyncpg.connect(url)
+    async with hq.open(url) as system:
+        queue = await system.create_queue("transactional")
+        for number in range(count):
+            await asyncio.sleep(0.007 * (number % 10))
+            started = perf_counter()
+            async with connection.transaction():
+                await hq.transactional.enqueue(connection, "transactional", PAYLOAD)
+            [message] = await queue.receive(wait_ms=10_000)
+            took.append(1_000 * (perf_counter() - started))
+            await queue.complete(message)
+    await connection.close()
+    print(f"{'transactional enqueue to receive, median':<52}{median(took):12,.1f} ms {'':>12}  aim 50 ms")
+
+
 async def measure(url: str, seconds: float, runs: int, large: int) -> None:
     """All of it, in a database of its own."""
     name = f"hq_bench_{uuid4().hex[:8]}"
@@ -200,6 +218,7 @@ async def measure(url: str, seconds: float, runs: int, large: int) -> None:
     own = f"{place.rpartition('/')[0]}/{name}?{options}"
     try:
         await compare_cycles(own, seconds, runs)
+        await seen_after_commit(own, 50 * runs)
         await compare_backlogs(own, runs, large)
     finally:
         await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

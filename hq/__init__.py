@@ -1,6 +1,6 @@
 """hq: a message and job queue with one set of semantics, embedded or served."""
 
-from hq import errors
+from hq import errors, transactional
 from hq.actors.limits import Limits
 from hq.actors.watch import Event
 from hq.domain.messages import Attempt, Options
@@ -164,4 +164,5 @@ __all__ = [
     "current_message",
     "errors",
     "open",
+    "transactional",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from anyio.abc import TaskGroup
 
+from hq.actors.intake import Intake
 from hq.actors.queue import QueueActor
 from hq.actors.services import Services
 from hq.actors.supervisor import keep
@@ -113,6 +114,11 @@ class Directory:
             actor.patient = self._patient
             self._tasks.start_soon(self._live, actor)
         return actor
+
+    def intake(self, number: int) -> Intake | None:
+        """What a queue takes from the inbox; None if its actor sleeps."""
+        actor = self._actors.get(number)
+        return None if actor is None else actor.intake
 
     def awake(self) -> list[str]:
         """The queues whose actors run."""

@@ -15,6 +15,7 @@ from hq.actors.chance import SystemChance
 from hq.actors.clock import Clock, SystemClock
 from hq.actors.courier import Courier, Post
 from hq.actors.directory import Directory
+from hq.actors.inbox import Inbox
 from hq.actors.janitor import Janitor
 from hq.actors.limits import Limits
 from hq.actors.mailbox import Envelope
@@ -84,6 +85,8 @@ class Node:
         self._tasks.start_soon(timers.run)
         await self.directory.load()
         self._tasks.start_soon(self._janitor.run)
+        if self._backend.has_inbox:
+            self._tasks.start_soon(self._read_inbox)
         self._open = True
         return self
 
@@ -282,6 +285,10 @@ class Node:
         reply: asyncio.Future[Any] = self._loop.create_future()
         self.directory.actor(number).mailbox.put(Envelope(command, reply))
         return reply
+
+    async def _read_inbox(self) -> None:
+        with self._waiting():
+            await Inbox(self._backend, self.directory, self.clock).run()
 
     def _press(self, number: int) -> None:
         self.directory.press(number)

@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from hq.actors.intake import Intake
 from hq.actors.limits import MESSAGE_BYTES
 from hq.actors.mailbox import Envelope, Mailbox
 from hq.actors.services import Services
 from hq.actors.upkeep import Upkeep
-from hq.backends.port import Batch, Ending
+from hq.backends.port import Batch, Ending, InboxRow
 from hq.domain.apply import apply
 from hq.domain.commands import Claim, Command, Enqueue, Receive, Release
 from hq.domain.decide import decide
@@ -34,7 +35,7 @@ from hq.domain.loading import load, mentioned, replay
 from hq.domain.lookups import Found, FoundRows, Lookup
 from hq.domain.replies import AGAIN, Delivery, Needs
 from hq.domain.state import QueueState
-from hq.errors import HQError, MemoryFull, NotOwner, NotStored, OutcomeUnknown, Overloaded
+from hq.errors import CallerError, HQError, MemoryFull, NotOwner, NotStored, OutcomeUnknown, Overloaded
 
 TAIL_EVENTS = 10_000
 VAIN_ROUNDS = 2
@@ -56,12 +57,14 @@ class AskedTwice(Exception):
 class Draft:
     """What was decided and is not handed over yet: events, and who is owed which reply."""
 
-    __slots__ = ("events", "owed", "size")
+    __slots__ = ("events", "owed", "size", "taken")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.owed: list[tuple[Envelope, Any]] = []
         self.size = 0
+        self.taken: list[int] = []
+        """The rows of the inbox that the events deal with."""
 
 
 class QueueActor:
@@ -78,6 +81,7 @@ class QueueActor:
         """Commands of the actor to itself: nobody waits for their replies."""
         self.state: QueueState
         self.upkeep: Upkeep
+        self.intake = Intake(self)
         self.durable = 0
         self.stopping = False
         self.patient = True
@@ -122,6 +126,7 @@ class QueueActor:
             if lookups:
                 await self._fetch(lookups)
             replay(state, events)
+        state.has_inbox = backend.has_inbox
         self.upkeep = Upkeep(self, mark)
         self._draft, self._flight, self._lost = Draft(), None, None
         await self._reply(Claim(state.epoch + 1))
@@ -130,6 +135,9 @@ class QueueActor:
             self._signal.clear()
             await self._signal.wait()
             self._check_lost()
+        if self.intake.has_ended:
+            # Only now is it known what the life before took from the inbox.
+            self.intake = Intake(self)
         # What the life before could not tell may have happened.
         self.services.outcomes.stir(self.number)
 
@@ -167,6 +175,18 @@ class QueueActor:
         """Decide a command of the actor's own; its events go with the next append."""
         return await self._reply(command)
 
+    async def take_in(self, row: InboxRow) -> bool:
+        """Decide what came by the inbox; False, with nothing done, if there is no room for it now."""
+        if not self._has_room() or self._draft.size > self.services.limits.batch_bytes:
+            return False
+        reply = await self._reply(row.command)
+        if isinstance(reply, CallerError):
+            return False
+        # Where its events went, with nothing awaited in between.
+        self._draft.taken.append(row.id)
+        self._draft.size += len(row.command.payload) + MESSAGE_BYTES
+        return True
+
     async def _work(self) -> None:
         """Decide what has come, what time has made due, and who waits."""
         before = self.state.sequence
@@ -177,6 +197,7 @@ class QueueActor:
             awaits_memory = await self._decide_all(self.mailbox.take(room))
             if len(self.mailbox) and self._flight is None and not awaits_memory:
                 self.notify()
+        await self.intake.run()
         await self.upkeep.run()
         if self.waiters:
             await self._serve_waiters()
@@ -302,6 +323,12 @@ class QueueActor:
             if reply is not AGAIN:
                 return reply
 
+    async def fetch_for(self, commands: Iterable[Command]) -> None:
+        """Fetch what memory lacks for these commands, all at once."""
+        lookups = needs(self.state, commands, self.services.clock.now)
+        if lookups:
+            await self._fetch(lookups)
+
     async def _fetch(self, lookups: list[Lookup]) -> None:
         found = await self.services.backend.fetch(self.number, lookups)
         absorb(self.state, lookups, found)
@@ -328,7 +355,7 @@ class QueueActor:
             self._answer(draft)
 
     def _batch(self, draft: Draft) -> Batch:
-        return Batch(self.number, self.state.epoch, draft.events)
+        return Batch(self.number, self.state.epoch, draft.events, draft.taken)
 
     def _land(self, flight: Draft, ending: Ending) -> None:
         """An append has ended: answer who waited for it, and hand over what was decided meanwhile."""
@@ -339,11 +366,13 @@ class QueueActor:
             return
         self._flight = None
         self.durable = flight.events[-1].sequence
+        self.intake.landed(len(flight.taken))
         self.services.outcomes.heard(self.number, flight.events)
         self._answer(flight)
         self._send()
         # Whoever was answered comes back by himself.
-        if self.stopping or not flight.owed or len(self.mailbox) or self.upkeep.waits_for_durable:
+        has_more = len(self.mailbox) or not self.intake.is_idle
+        if self.stopping or not flight.owed or has_more or self.upkeep.waits_for_durable:
             self.notify()
 
     def _lose(self, ending: Ending) -> None:
@@ -382,6 +411,7 @@ class QueueActor:
         for envelope, _ in behind.owed:
             envelope.answer(NotOwner() if ending is Ending.NOT_OWNER else NotStored())
         self.own.clear()
+        self.intake.has_ended = True
         self.services.budget.forget(self.number)
 
 

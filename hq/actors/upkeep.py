@@ -40,7 +40,7 @@ class Upkeep:
         """Do what is due; one chunk of each, so that nobody waits long."""
         actor, state = self._actor, self._actor.state
         now = actor.services.clock.now
-        if actor.busy or actor.waiters or actor.listeners:
+        if actor.busy or actor.waiters or actor.listeners or not actor.intake.is_idle:
             self._active_at = now
         if self._due_at <= now:
             await self._do_due(now)

@@ -22,6 +22,7 @@ class Statements(Protocol):
     ROWS_OF: str
     PAYLOADS_OF: str
     DELAYED_AFTER: str
+    IN_INBOX: str
     SHELF_BOUNDS: str
     SHELF_PAGE: str
     SHELF_NEXT: str
@@ -70,6 +71,8 @@ async def answers(connection: Source, queue: int, lookups: Sequence[Lookup]) -> 
             case look.DelayedAfter(instant, since):
                 values = {"queue": queue, "instant": instant, "since": since}
                 found.append((await connection.rows(connection.sql.DELAYED_AFTER, values))[0][0])
+            case look.InInbox():
+                found.append((await connection.rows(connection.sql.IN_INBOX, {"queue": queue}))[0][0])
             case look.Bounds():
                 found.append(await _bounds(connection, queue))
             case look.ShelfPage(rank, start, until, limit):

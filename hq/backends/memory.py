@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from heapq import nsmallest
 
 from hq.backends.codec import encode_events
-from hq.backends.port import Batch, Bounds, Ending, JournalEntry, JournalRow, Loaded, QueueRow, Retention
+from hq.backends.port import (
+    Batch,
+    Bounds,
+    Ending,
+    InboxRow,
+    JournalEntry,
+    JournalRow,
+    Loaded,
+    QueueRow,
+    Retention,
+)
 from hq.domain import lookups as look
 from hq.domain.checkpoint import Chunk, Snapshot
 from hq.domain.events import Claimed, Enqueued, Event, Replaced
@@ -162,6 +172,8 @@ class _Table:
             case look.DelayedAfter(instant, since):
                 waiting = (row for row in self.rows.values() if row.state is WAITING and row.as_of >= since)
                 return sum(row.available_at > instant for row in waiting)
+            case look.InInbox():
+                return 0
             case look.SequencePage(scope, after, limit):
                 wanted = (n for n, row in self.rows.items() if n > after and row.state in STATES[scope])
                 found = nsmallest(limit + 1, wanted)
@@ -196,6 +208,7 @@ class MemoryBackend:
 
     durability = "nothing"
     lines = 1
+    has_inbox = False
 
     def __init__(self) -> None:
         self._tables: dict[int, _Table] = {}
@@ -245,12 +258,15 @@ class MemoryBackend:
         for batch, ending in zip(batches, endings, strict=True):
             if ending is Ending.DURABLE:
                 position = self._forgotten + len(self._journal) + 1
-                self._journal.append(JournalEntry(position, *batch))
+                self._journal.append(JournalEntry(position, batch.queue, batch.epoch, batch.events))
                 self._bytes += _size(batch.events)
         return endings
 
     def owns(self, queue: int) -> bool:  # noqa: ARG002 -- nobody else can reach it
         return True
+
+    async def inbox(self, busy: Collection[int]) -> list[InboxRow]:  # noqa: ARG002 -- it has none
+        return []
 
     async def checkpoint(self, queue: int, chunk: Chunk, wake_at: int | None) -> None:
         table = self._table(queue)

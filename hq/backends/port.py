@@ -20,6 +20,11 @@ neighbours'. A batch is written whole or not at all. Its first sequence must fol
 its epoch must not be older than the newest claimed; a batch that fails either is `NOT_OWNER`. A batch that
 holds a `Claimed` raises the epoch. Appends of different queues may run side by side, as many as `lines`.
 
+**The inbox**, where a backend has one, holds what applications enqueued in transactions of their own, once
+those have committed. `inbox` reads it. A batch names the rows whose messages it brings, and they leave the
+inbox with its events, in one write: a batch of whose rows one is gone is `NOT_OWNER` too. So each is taken
+once, and what was not written is still there. Rows of dropped queues may be dropped at any time.
+
 **Ownership.** Where several processes can reach a store, a queue has one owner at a time, and `load` makes
 this node the owner or raises NotOwner. Whoever has lost a queue is refused by its next append. An answer
 that takes no append is another matter: it may be given only while `owns` says so.
@@ -48,10 +53,11 @@ A dropped queue's number is not used again.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from hq.domain.checkpoint import Chunk, Snapshot
+from hq.domain.commands import TakeIn
 from hq.domain.events import Event
 from hq.domain.lookups import Found, Lookup
 from hq.domain.messages import Message
@@ -82,6 +88,16 @@ class Batch(NamedTuple):
     queue: int
     epoch: int
     events: Sequence[Event]
+    taken: Sequence[int] = ()
+    """The rows of the inbox that these events deal with."""
+
+
+class InboxRow(NamedTuple):
+    """What an application enqueued in its own transaction; ids grow as they are given out."""
+
+    id: int
+    queue: int
+    command: TakeIn
 
 
 class Loaded(NamedTuple):
@@ -134,6 +150,9 @@ class Backend(Protocol):
     durability: str
     """What an append survives: `power`, `process`, or `nothing`."""
 
+    has_inbox: bool
+    """Whether applications can enqueue in transactions of their own."""
+
     lines: int
     """How many appends may be under way at once. A queue has one of them at most."""
 
@@ -160,6 +179,12 @@ class Backend(Protocol):
 
     async def append(self, batches: Sequence[Batch]) -> list[Ending]:
         """Write batches to the journal; one ending each, in their order."""
+
+    async def inbox(self, busy: Collection[int]) -> list[InboxRow]:
+        """The first rows of the inbox by id, a bounded part; of each queue its first, of the busy ones none.
+
+        Every queue has its turn, however much there is of another.
+        """
 
     def owns(self, queue: int) -> bool:
         """Whether a queue that was loaded is certainly still this node's."""

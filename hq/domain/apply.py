@@ -369,6 +369,10 @@ def free_key(state: QueueState, message: Message, at: int) -> None:
         state.delta_keys.pop(key, None)
 
 
+def _duplicated(_state: QueueState, _event: e.Duplicated) -> None:
+    """Nothing was stored."""
+
+
 Change = Callable[[QueueState, Any], None]
 
 
@@ -417,5 +421,6 @@ _OF_SOME: dict[type[e.Event], Change] = {
     e.TaskEnded: _task_ended,
     e.Progressed: _progressed,
     e.Forgotten: _forgotten,
+    e.Duplicated: _duplicated,
 }
 _APPLY = _OF_EVERY_LIFE | {kind: _counted(change) for kind, change in _OF_SOME.items()}

@@ -23,6 +23,16 @@ class Enqueue:
 
 
 @dataclass(slots=True)
+class TakeIn:
+    """What an application enqueued in its own transaction; `unfit` says why its options cannot be read."""
+
+    ticket: str
+    payload: bytes
+    options: Options
+    unfit: str | None = None
+
+
+@dataclass(slots=True)
 class Receive:
     limit: int = 1
     lease_ms: int | None = None
@@ -252,5 +262,5 @@ Command = (
     Enqueue | Receive | Complete | Retry | Fail | Release | Extend | Delete | DeleteByKey | Replace | Requeue
     | Purge | Pause | Resume | PauseGroup | ResumeGroup | Configure | Claim | SetSchedule | RemoveSchedule
     | ListSchedules | Tick | StartTask | AdvanceTask | CancelTask | ListTasks | NextMove | TakeMove
-    | SettleMove | ReturnMove | Wake | Peek | Get | Explain | Count | Browse | Progress | Outcome
+    | SettleMove | ReturnMove | Wake | Peek | Get | Explain | Count | Browse | Progress | Outcome | TakeIn
 )  # fmt: skip

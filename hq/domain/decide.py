@@ -26,6 +26,7 @@ from hq.domain.verbs.remove import delete, delete_by_key, purge, replace
 from hq.domain.verbs.requeue import requeue
 from hq.domain.verbs.schedule import list_schedules, remove_schedule, set_schedule, tick
 from hq.domain.verbs.settle import complete, extend, fail, release, retry
+from hq.domain.verbs.take_in import take_in
 from hq.domain.verbs.task import advance_task, cancel_task, list_tasks, start_task
 from hq.errors import CallerError
 
@@ -33,6 +34,7 @@ Rule = Callable[[QueueState, Any, int, Chance], Decision]
 
 RULES: dict[type[c.Command], Rule] = {
     c.Enqueue: enqueue,
+    c.TakeIn: take_in,
     c.Receive: receive,
     c.Complete: complete,
     c.Retry: retry,

@@ -340,6 +340,17 @@ class Forgotten:
     kind: ClassVar[int] = 33
 
 
+@dataclass(slots=True)
+class Duplicated:
+    """What was enqueued under this ticket is a duplicate of the message: nothing was stored."""
+
+    sequence: int
+    at: int
+    message: int
+    ticket: str
+    kind: ClassVar[int] = 34
+
+
 MessageEvent = (
     Received | Completed | Retried | Released | Lapsed | Extended | Failed | Expired | Deleted | Replaced
     | Requeued | MoveStarted | Moved | MoveReturned | Progressed | Forgotten
@@ -348,5 +359,5 @@ MessageEvent = (
 Event = (
     Enqueued | MessageEvent | Purged | MoveTaken | Paused | Resumed | GroupPaused | GroupResumed | Configured
     | Claimed | EnqueueRateSpent | ReceiveRateSpent | Scheduled | Unscheduled | Ticked | TaskStarted
-    | TaskAdvanced | TaskEnded
+    | TaskAdvanced | TaskEnded | Duplicated
 )  # fmt: skip

@@ -26,6 +26,7 @@ from hq.domain.commands import (
     Replace,
     Requeue,
     Retry,
+    TakeIn,
 )
 from hq.domain.lookups import (
     Ahead,
@@ -36,6 +37,7 @@ from hq.domain.lookups import (
     Found,
     FoundBounds,
     FoundRows,
+    InInbox,
     KeyOf,
     LanePage,
     Lookup,
@@ -50,6 +52,7 @@ from hq.domain.ordering import Lane
 from hq.domain.selection import gate_is_open, lane_page
 from hq.domain.state import QueueState
 
+_ENQUEUING = (Enqueue, TakeIn)
 _BY_ORDER = (Receive, Peek)
 _BY_MESSAGE = (Complete, Retry, Fail, Release, Extend, Delete, Requeue, Get, Explain, Progress, Outcome)
 _BY_KEY = (DeleteByKey, Replace)
@@ -64,7 +67,7 @@ def needs(state: QueueState, commands: Iterable[Command], now: int) -> list[Look
     wanted = 0
     messages = state.messages
     for command in commands:
-        if isinstance(command, Enqueue):
+        if isinstance(command, _ENQUEUING):
             options = command.options
             if options.dedup_key is not None:
                 _want_key(state, options.dedup_key, options.group, lookups)
@@ -124,6 +127,9 @@ def absorb(state: QueueState, lookups: Sequence[Lookup], answers: Sequence[Found
         elif isinstance(lookup, DelayedAfter):
             assert isinstance(answer, int)
             state.delayed_after[lookup] = answer
+        elif isinstance(lookup, InInbox):
+            assert isinstance(answer, int)
+            state.in_inbox = answer
         elif isinstance(lookup, Bounds):
             assert isinstance(answer, FoundBounds)
             _absorb_bounds(state, answer)

@@ -117,7 +117,15 @@ class DelayedAfter:
     since: int
 
 
-Lookup = Bounds | ShelfPage | LanePage | EndsPage | RowOf | PayloadOf | KeyOf | SequencePage | DelayedAfter
+@dataclass(frozen=True, slots=True)
+class InInbox:
+    """How many of the queue wait in the inbox."""
+
+
+Lookup = (
+    Bounds | ShelfPage | LanePage | EndsPage | RowOf | PayloadOf | KeyOf | SequencePage | DelayedAfter
+    | InInbox
+)  # fmt: skip
 
 
 class FoundBounds(NamedTuple):

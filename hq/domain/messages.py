@@ -21,6 +21,8 @@ MAX_RESULT_BYTES = 64 * 1024
 MAX_PROGRESS_BYTES = 4_096
 KEPT_ATTEMPTS = 10
 NO_PRIORITY = -(1 << 15) - 1
+TICKET = "hq-ticket"
+"""The header that has the ticket of a message that came by the inbox."""
 
 
 class State(enum.StrEnum):  # a StrEnum hashes in C, and the transition table is on every path

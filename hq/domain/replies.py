@@ -118,6 +118,8 @@ class Stats:
     next_lease_end: int | None
     sequence: int
     """The last one given to an event: no message of now has a higher."""
+    inbox: int
+    """How many wait in the inbox until there is room for them; they are not counted as enqueued."""
 
 
 @dataclass(slots=True)

@@ -28,9 +28,10 @@ class QueueState:
 
     __slots__ = (
         "aside", "aside_keys", "counters", "cutting", "cutting_keys", "delayed_after", "delta", "delta_keys",
-        "ends", "enqueue_mark", "epoch", "has_keys", "has_rows", "head", "lease_ends", "leases", "messages",
-        "moves", "next_move", "next_task", "order", "pages", "paused", "paused_groups", "purged",
-        "receive_mark", "schedules", "sequence", "settings", "taken", "tasks", "time",
+        "ends", "enqueue_mark", "epoch", "has_inbox", "has_keys", "has_rows", "head", "in_inbox",
+        "lease_ends", "leases", "messages", "moves", "next_move", "next_task", "order", "pages", "paused",
+        "paused_groups", "purged", "receive_mark", "schedules", "sequence", "settings", "taken", "tasks",
+        "time",
     )  # fmt: skip
 
     def __init__(self, settings: Settings, head: int = DEFAULT_HEAD) -> None:
@@ -51,6 +52,8 @@ class QueueState:
         self.cutting_keys: dict[DedupKey, Entry | None] = {}
         self.has_rows = False
         self.has_keys = False
+        self.has_inbox = False
+        self.in_inbox: int | None = None
         self.aside: dict[int, Message | None] = {}
         self.aside_keys: dict[DedupKey, Entry | None] = {}
         self.pages: dict[SequencePage, FoundRows] = {}
@@ -207,6 +210,7 @@ class QueueState:
             self.aside_keys.clear()
             self.pages.clear()
             self.delayed_after.clear()
+        self.in_inbox = None
 
     def check(self) -> None:
         """Every invariant memory can check on itself."""

@@ -205,6 +205,7 @@ class Stats(Given, kw_only=True, omit_defaults=False):
     paused: str | None
     next_lease_end: int | None
     sequence: int
+    inbox: int
 
 
 class Accepted(Given, kw_only=True, omit_defaults=False):

@@ -189,8 +189,8 @@ def _events(page: _Page) -> pa.Array:
 def _message_ids(page: _Page) -> pa.Array:
     parts = []
     for kind, queues in zip(page.kinds, page.by_kind(page.queues), strict=True):
-        name = "message" if kind.cls in _OF_MESSAGES else "sequence" if kind.cls is _ENQUEUED else None
-        if name is None:
+        name = "sequence" if kind.cls is _ENQUEUED else "message"
+        if name not in kind.cls.__struct_fields__:
             parts.append(pa.nulls(len(kind.records), pa.string()))
         else:
             sequences = np.array(kind.values(name), np.int64)

@@ -95,6 +95,7 @@ _EVENTS = [
     lambda n: e.TaskEnded(n, 31, TASK, "cancelled"),
     lambda n: e.Progressed(n, 32, 1, BYTES),
     lambda n: e.Forgotten(n, 33, 1),
+    lambda n: e.Duplicated(n, 34, 1, TEXT),
 ]
 EVENTS = [event(number) for number, event in enumerate(_EVENTS, start=1)]
 

@@ -2,7 +2,7 @@
 
 from hq.backends.codec import encode_events
 from hq.backends.port import JournalRow
-from hq.domain.events import Enqueued
+from hq.domain.events import Enqueued, MessageEvent
 from hq.domain.ids import MessageId
 from hq.tables.arrays import INSTANT
 from hq.tables.events import SCHEMA, events_batch
@@ -28,4 +28,4 @@ def test_an_event_of_every_kind_is_a_row():
         assert (found["event"], found["sequence"]) == (KINDS[type(event)], event.sequence)
         for name in ("attempts", "receives", "holder", "reason", "error", "payload", "origin_id"):
             assert found[name] == getattr(event, name, None), (event, name)
-        assert (found["detail"] is None) == (message is not None)
+        assert (found["detail"] is None) == isinstance(event, Enqueued | MessageEvent)

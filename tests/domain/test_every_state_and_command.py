@@ -116,6 +116,7 @@ ELSEWHERE = {
     c.SettleMove: "test_moves.py",
     c.ReturnMove: "test_moves.py",
     c.Wake: "test_dead_letters.py",
+    c.TakeIn: "test_inbox.py",
     c.Peek: "test_looking.py",
     c.Count: "test_looking.py",
     c.Browse: "test_looking.py",

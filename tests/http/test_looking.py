@@ -50,6 +50,7 @@ async def test_stats_count_what_there_is_and_what_there_was(client, emails, cloc
         "paused": None,
         "next_lease_end": clock.now + 30_000,
         "sequence": 11,
+        "inbox": 0,
     }
 
 

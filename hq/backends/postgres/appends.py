@@ -1,8 +1,8 @@
 """Appends to the journal of a Postgres database: one statement each, whatever it carries.
 
 The statement writes the batches that follow their queue's last one under its owner and epoch, and says which
-those were. What it left out is another owner's. An append is never torn by its caller's cancellation: it
-ends, or its deadline passes and it is told as unknown.
+those were. What it left out is another owner's. Rows of the inbox go with the batches that name them. An
+append is never torn by its caller's cancellation: it ends, or its deadline passes and it is told as unknown.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Appends:
 
     async def _append(self, batches: list[Batch]) -> list[Ending]:
         rows: list[tuple[object, ...]] = []
+        taken: list[tuple[int, int]] = []
         storable: set[int] = set()
         for batch in batches:
             try:
@@ -58,10 +59,11 @@ class Appends:
                 log.exception("a batch could not be encoded", extra={"queue": batch.queue})
             else:
                 storable.add(batch.queue)
+                taken += [(batch.queue, row) for row in batch.taken]
         written: set[int] = set()
         ending = Ending.NOT_OWNER
         if rows:
-            ending, written = await self._send(rows)
+            ending, written = await self._send(rows, taken)
         return [
             Ending.REFUSED
             if batch.queue not in storable
@@ -71,10 +73,13 @@ class Appends:
             for batch in batches
         ]
 
-    async def _send(self, rows: list[tuple[object, ...]]) -> tuple[Ending, set[int]]:
+    async def _send(
+        self, rows: list[tuple[object, ...]], taken: list[tuple[int, int]]
+    ) -> tuple[Ending, set[int]]:
         """The queues that were written, and how it ended for the others."""
         columns = (list(column) for column in zip(*rows, strict=True))
         values: dict[str, object] = dict(zip(_COLUMNS, columns, strict=True))
+        values["takers"], values["taken"] = [queue for queue, _ in taken], [row for _, row in taken]
         extra = {"queues": values["queues"]}
         try:
             async with self._pool.lend() as connection:
@@ -98,16 +103,17 @@ class Appends:
             sleep=anyio.sleep,
             reraise=True,
         )
+        statement = sql.APPEND_TAKING if values["taken"] else sql.APPEND
         owner = {"node": self._ownership.node, **connection.schema.locks}
         written: set[int] = set()
         async for attempt in attempts:
             with attempt:
-                written = {queue for (queue,) in await connection.call(sql.APPEND, {**values, **owner})}
+                written = {queue for (queue,) in await connection.call(statement, {**values, **owner})}
         return written
 
 
 def _row(batch: Batch) -> tuple[object, ...]:
-    queue, epoch, events = batch
+    queue, epoch, events, _ = batch
     claimed = max((event.epoch for event in events if type(event) is Claimed), default=0)
     first, last = events[0].sequence, events[-1]
     body = encode_events(queue, epoch, events)

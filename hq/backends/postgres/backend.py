@@ -7,7 +7,7 @@ each with queues of its own. Nothing is kept in a session.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,12 +15,23 @@ import anyio
 
 from hq.backends.answers import answers
 from hq.backends.codec import decode_row, decode_settings, decode_snapshot, encode_settings
-from hq.backends.port import Batch, Bounds, Ending, JournalEntry, JournalRow, Loaded, QueueRow, Retention
+from hq.backends.port import (
+    Batch,
+    Bounds,
+    Ending,
+    InboxRow,
+    JournalEntry,
+    JournalRow,
+    Loaded,
+    QueueRow,
+    Retention,
+)
 from hq.backends.postgres import statements as sql
 from hq.backends.postgres import tails
 from hq.backends.postgres.appends import Appends
 from hq.backends.postgres.chunks import write_chunk
 from hq.backends.postgres.connections import Connection, Limits, Place, Pool, engine_for
+from hq.backends.postgres.inbox import Inbox
 from hq.backends.postgres.opening import Shape, prepare
 from hq.backends.postgres.ownership import Ownership, Term
 from hq.backends.postgres.positions import final_position
@@ -39,6 +50,8 @@ DEFAULT_TERM = Term()
 
 class PostgresBackend:
     """All queues of one schema. `incarnation` is the store's, known once it is open."""
+
+    has_inbox = True
 
     def __init__(
         self,
@@ -61,6 +74,7 @@ class PostgresBackend:
         self._heart = Pool(self._engine, place, 1)
         self.ownership = Ownership(self._heart, term)
         self._appends = Appends(self._lines, self.ownership)
+        self._inbox = Inbox(self._pool, self.ownership)
         self._pruning = Pruning(self._pool, self._appends, limits)
         self._numbers: set[int] = set()
 
@@ -157,6 +171,9 @@ class PostgresBackend:
 
     async def append(self, batches: Sequence[Batch]) -> list[Ending]:
         return await self._appends.append(batches)
+
+    async def inbox(self, busy: Collection[int]) -> list[InboxRow]:
+        return await self._inbox.page(busy)
 
     def owns(self, queue: int) -> bool:
         return self.ownership.owns(queue)

@@ -72,7 +72,12 @@ class Pruning:
             return 0
         [(queue,)] = found
         place = {"queue": queue, "limit": self._rows.within(limit)}
-        tables = (sql.PRUNE_DROPPED_ROWS, sql.PRUNE_DROPPED_KEYS, sql.PRUNE_DROPPED_SNAPSHOT)
+        tables = (
+            sql.PRUNE_DROPPED_ROWS,
+            sql.PRUNE_DROPPED_KEYS,
+            sql.PRUNE_DROPPED_INBOX,
+            sql.PRUNE_DROPPED_SNAPSHOT,
+        )
         return await self._remove(self._rows, [(statement, place) for statement in tables])
 
     async def _purged(self, limit: int) -> int:

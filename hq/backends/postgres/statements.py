@@ -84,6 +84,8 @@ DELAYED_AFTER = """
     SELECT count(*) FROM hq.messages
     WHERE queue = :queue AND state = 'waiting' AND available_at > :instant AND as_of >= :since"""
 
+IN_INBOX = "SELECT count(*) FROM hq.inbox WHERE queue = :queue"
+
 KEYS_OF = """
     SELECT d.scope, d.key, d.message, d.until, d.live, d.expires_at, d.as_of
     FROM unnest(CAST(:scopes AS bytea[]), CAST(:keys AS bytea[])) w (scope, key)
@@ -152,7 +154,7 @@ SET_SNAPSHOT = """
 
 # The journal. Each append holds a shared lock from before it is given positions until its end, so that a
 # reader can tell when all that were given are written or never will be (positions.py).
-APPEND = """
+_INSERT = """
     INSERT INTO hq.journal (queue, first, last, epoch, claimed, at, body)
     SELECT b.queue, b.first, b.last, b.epoch, greatest(b.claimed, q.epoch, l.claimed), b.at, b.body
     FROM (SELECT pg_advisory_xact_lock_shared(:space, :journal)) AS held,
@@ -165,9 +167,41 @@ APPEND = """
         SELECT j.last, j.claimed FROM hq.journal j WHERE j.queue = b.queue ORDER BY j.first DESC LIMIT 1
     ) l ON true
     WHERE NOT q.dropped AND q.node = :node
-      AND b.epoch >= greatest(q.epoch, l.claimed) AND b.first = greatest(c.mark, l.last, 0) + 1
-    ON CONFLICT (queue, first) DO NOTHING
-    RETURNING queue"""
+      AND b.epoch >= greatest(q.epoch, l.claimed) AND b.first = greatest(c.mark, l.last, 0) + 1"""
+_IF_NEXT = " ON CONFLICT (queue, first) DO NOTHING RETURNING queue"
+APPEND = f"{_INSERT} {_IF_NEXT}"
+
+# The same with rows of the inbox, which go if and only if the batch that names them is written.
+_TAKEN = "unnest(CAST(:takers AS integer[]), CAST(:taken AS bigint[])) AS t (queue, id)"
+APPEND_TAKING = f"""
+    WITH written AS (
+        {_INSERT}
+          AND NOT EXISTS (
+              SELECT 1 FROM {_TAKEN} WHERE t.queue = b.queue
+              AND NOT EXISTS (SELECT 1 FROM hq.inbox i WHERE i.queue = t.queue AND i.id = t.id))
+        {_IF_NEXT}
+    ), gone AS (
+        DELETE FROM hq.inbox i USING {_TAKEN} JOIN written w ON w.queue = t.queue
+        WHERE i.queue = t.queue AND i.id = t.id
+    )
+    SELECT queue FROM written"""
+
+# The inbox: the first rows of some queues, each found from the one before it. Sizes are read before payloads.
+INBOX_SIZES = """
+    WITH RECURSIVE queues (queue, place) AS (
+        SELECT (SELECT min(i.queue) FROM hq.inbox i WHERE i.queue > :after), 1
+        UNION ALL
+        SELECT (SELECT min(i.queue) FROM hq.inbox i WHERE i.queue > queues.queue), queues.place + 1
+        FROM queues WHERE queues.queue IS NOT NULL AND queues.place < :queues
+    )
+    SELECT q.queue, i.id, i.size FROM queues q LEFT JOIN LATERAL (
+        SELECT id, octet_length(payload) + pg_column_size(options) AS size FROM hq.inbox
+        WHERE queue = q.queue ORDER BY id LIMIT :rows
+    ) i ON q.queue <> ALL(CAST(:busy AS integer[]))
+    WHERE q.queue IS NOT NULL ORDER BY i.id"""
+INBOX_ROWS = f"""
+    SELECT i.id, i.queue, i.ticket, i.payload, i.options::text
+    FROM {_TAKEN} JOIN hq.inbox i ON i.queue = t.queue AND i.id = t.id ORDER BY i.id"""
 TAIL = """
     SELECT position, first, last, octet_length(body) FROM hq.journal
     WHERE queue = :queue AND first >= coalesce(
@@ -291,6 +325,7 @@ DROPPED_WITH_ROWS = """
     SELECT number FROM hq.queues q WHERE dropped AND (
         EXISTS (SELECT 1 FROM hq.messages WHERE queue = q.number)
         OR EXISTS (SELECT 1 FROM hq.dedup WHERE queue = q.number)
+        OR EXISTS (SELECT 1 FROM hq.inbox WHERE queue = q.number)
         OR EXISTS (SELECT 1 FROM hq.checkpoints WHERE queue = q.number))
     ORDER BY number LIMIT 1"""
 PRUNE_DROPPED_ROWS = """
@@ -300,6 +335,10 @@ PRUNE_DROPPED_ROWS = """
 PRUNE_DROPPED_KEYS = """
     DELETE FROM hq.dedup WHERE queue = :queue AND (scope, key) IN (
         SELECT scope, key FROM hq.dedup WHERE queue = :queue ORDER BY scope, key LIMIT :limit)
+    RETURNING 1"""
+PRUNE_DROPPED_INBOX = """
+    DELETE FROM hq.inbox WHERE queue = :queue AND id IN (
+        SELECT id FROM hq.inbox WHERE queue = :queue ORDER BY id LIMIT :limit)
     RETURNING 1"""
 PRUNE_DROPPED_SNAPSHOT = "DELETE FROM hq.checkpoints WHERE queue = :queue RETURNING 1"
 # A lane's first row stays while others are behind it: it is where a reader that has passed their place on

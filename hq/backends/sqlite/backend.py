@@ -7,7 +7,7 @@ that another process holds, that is damaged, read-only or of a newer hq is told 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,7 +16,17 @@ import anyio.to_thread
 
 from hq.backends.answers import answers
 from hq.backends.codec import decode_row, decode_settings, decode_snapshot, encode_settings
-from hq.backends.port import Batch, Bounds, Ending, JournalEntry, JournalRow, Loaded, QueueRow, Retention
+from hq.backends.port import (
+    Batch,
+    Bounds,
+    Ending,
+    InboxRow,
+    JournalEntry,
+    JournalRow,
+    Loaded,
+    QueueRow,
+    Retention,
+)
 from hq.backends.sqlite import statements as sql
 from hq.backends.sqlite import tails
 from hq.backends.sqlite.chunks import write_chunk
@@ -43,6 +53,8 @@ class SqliteBackend:
 
     # One connection writes.
     lines = 1
+    # Nor does an application write to the file beside hq.
+    has_inbox = False
 
     def __init__(
         self,
@@ -146,6 +158,9 @@ class SqliteBackend:
 
     def owns(self, queue: int) -> bool:  # noqa: ARG002 -- the lock on the file is held for life
         return True
+
+    async def inbox(self, busy: Collection[int]) -> list[InboxRow]:  # noqa: ARG002 -- it has none
+        return []
 
     async def checkpoint(self, queue: int, chunk: Chunk, wake_at: int | None) -> None:
         self._ensure_known(queue)

@@ -81,6 +81,9 @@ STATE_PAGE = f"""
     WHERE queue = :queue AND state = :state AND sequence > :after
     ORDER BY sequence LIMIT :limit"""
 
+# A file has no inbox: nobody else writes it.
+IN_INBOX = "SELECT 0"
+
 DELAYED_AFTER = """
     SELECT count(*) FROM messages
     WHERE queue = :queue AND state = 'waiting' AND available_at > :instant AND as_of >= :since"""

@@ -100,7 +100,7 @@ class Writer:
 
     async def _admit(self, batch: Batch, fences: dict[int, Fence], values: list[object]) -> Ending:
         """Whether a batch may be written, as the ending it would have; its values join the others."""
-        queue, epoch, events = batch
+        queue, epoch, events, _ = batch
         try:
             fence = fences.get(queue) or self._fences.get(queue)
             if fence is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hq.domain.chance import Chance
 from hq.domain.commands import MAX_BROWSE, Browse, Count, Get, Peek
 from hq.domain.listing import listed
-from hq.domain.lookups import DelayedAfter, PayloadOf
+from hq.domain.lookups import DelayedAfter, InInbox, PayloadOf
 from hq.domain.messages import WAITING, Message
 from hq.domain.replies import Decision, Seen, Stats
 from hq.domain.selection import select
@@ -55,6 +55,7 @@ def count(state: QueueState, _command: Count, now: int, _: Chance) -> Decision:
         paused=state.paused,
         next_lease_end=state.next_lease_end(),
         sequence=state.sequence,
+        inbox=_in_inbox(state),
     )
     return [], stats
 
@@ -64,6 +65,14 @@ def _seen(messages: list[Message], now: int) -> list[Seen]:
     if without_payload:
         raise Lacking(*without_payload)
     return [Seen(message.row(), message.seen_at(now)) for message in messages]
+
+
+def _in_inbox(state: QueueState) -> int:
+    if not state.has_inbox:
+        return 0
+    if state.in_inbox is None:
+        raise Lacking(InInbox())
+    return state.in_inbox
 
 
 def _delayed(state: QueueState, now: int) -> int:

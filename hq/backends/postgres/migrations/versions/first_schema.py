@@ -103,10 +103,74 @@ CREATE TABLE hq.dedup (
     as_of bigint NOT NULL,
     PRIMARY KEY (queue, scope, key)
 ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000);
-CREATE INDEX dedup_by_end ON hq.dedup (until) WHERE NOT live
+CREATE INDEX dedup_by_end ON hq.dedup (until) WHERE NOT live;
+
+-- What applications enqueued in their own transactions, until a journal row deals with it.
+CREATE TABLE hq.inbox (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    queue integer NOT NULL,
+    ticket text COLLATE "C" NOT NULL,
+    payload bytea NOT NULL,
+    options jsonb NOT NULL,
+    PRIMARY KEY (queue, id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+ALTER TABLE hq.inbox ALTER payload SET STORAGE EXTERNAL;
+
+-- Runs with the rights of its owner, so that an application needs none on the tables. What is refused here is
+-- what no queue could take in; all else is for the rules to say.
+CREATE FUNCTION hq.enqueue(queue text, payload bytea, options jsonb DEFAULT '{}') RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+DECLARE
+    number integer;
+    unknown text;
+    ticket text;
+BEGIN
+    SELECT q.number INTO number FROM hq.queues q WHERE q.name = enqueue.queue AND NOT q.dropped;
+    IF number IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'HQ001', MESSAGE = concat('there is no queue called ', queue);
+    END IF;
+    options := coalesce(options, '{}');
+    IF jsonb_typeof(options) <> 'object' THEN
+        RAISE EXCEPTION USING ERRCODE = 'HQ002', MESSAGE = 'options must be a JSON object';
+    END IF;
+    SELECT min(name) INTO unknown FROM jsonb_object_keys(options) name WHERE name NOT IN (
+        'content_type', 'headers', 'priority', 'group', 'concurrency_key', 'dedup_key', 'dedup_ms',
+        'delay_ms', 'ttl_ms', 'max_attempts', 'lease_ms', 'retry', 'result_ms');
+    IF unknown IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'HQ002', MESSAGE = concat('there is no option ', unknown);
+    END IF;
+    IF payload IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'HQ002', MESSAGE = 'the payload is NULL';
+    END IF;
+    IF octet_length(payload) > 67108864 THEN
+        RAISE EXCEPTION USING ERRCODE = 'HQ003', MESSAGE = 'the payload has more than 64 MiB';
+    END IF;
+    IF octet_length(options::text) > 524288 THEN
+        RAISE EXCEPTION USING ERRCODE = 'HQ002', MESSAGE = 'the options have more than 512 KiB';
+    END IF;
+    INSERT INTO hq.inbox (queue, ticket, payload, options)
+    VALUES (number, gen_random_uuid()::text, payload, options) RETURNING inbox.ticket INTO ticket;
+    RETURN ticket;
+END $function$;
+
+-- The same for JSON and for text, which say what they are.
+CREATE FUNCTION hq.enqueue(queue text, payload jsonb, options jsonb DEFAULT '{}') RETURNS text
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $function$
+    SELECT hq.enqueue(queue, convert_to(payload::text, 'UTF8'),
+                      jsonb_build_object('content_type', 'application/json') || coalesce(options, '{}'))
+$function$;
+CREATE FUNCTION hq.enqueue(queue text, payload text, options jsonb DEFAULT '{}') RETURNS text
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $function$
+    SELECT hq.enqueue(queue, convert_to(payload, 'UTF8'),
+                      jsonb_build_object('content_type', 'text/plain; charset=utf-8')
+                      || coalesce(options, '{}'))
+$function$;
+REVOKE ALL ON FUNCTION hq.enqueue(text, bytea, jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hq.enqueue(text, jsonb, jsonb) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hq.enqueue(text, text, jsonb) FROM PUBLIC
 """
 
 
 def upgrade() -> None:
-    """Make every table."""
+    """Make every table and function."""
     op.execute(context.config.attributes["place"](TABLES.strip()))
