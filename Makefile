@@ -11,6 +11,11 @@ SERVER_STAMP := $(VENV)/.serves
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
     $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+EVERYTHING := server,uvicorn,postgres,spark,test,dev
+# Tests that kill hq at each of its calls compile a small library: without a compiler, one comes from PyPI.
+comma := ,
+COMPILER := $(if $(shell command -v cc),,$(comma)compiler)
+
 .DEFAULT_GOAL := help
 .PHONY: help serve install constraints format lint check test bench soak mutants explore docs clean
 
@@ -26,7 +31,7 @@ install: $(STAMP) ## Create .venv with hq, its tests and its linters, at the pin
 $(STAMP): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(INSTALL) -e '.[server,uvicorn,postgres,spark,test,dev]'
+	@$(INSTALL) -e '.[$(EVERYTHING)$(COMPILER)]'
 	@touch $(SERVER_STAMP) $@
 
 # Serving needs less than testing.
@@ -40,7 +45,7 @@ constraints: ## Resolve every extra afresh and rewrite constraints.txt
 	@rm -rf build/constraints
 	@$(PYTHON) -m venv build/constraints
 	@build/constraints/bin/python -m pip install --quiet --disable-pip-version-check \
-	    -e '.[server,uvicorn,postgres,spark,test,dev]' hatchling editables
+	    -e '.[$(EVERYTHING),compiler]' hatchling editables
 	@{ echo "# Everything hq and its extras bring, resolved together by \`make constraints\`."; \
 	    build/constraints/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
 	@mv build/constraints.txt constraints.txt
