@@ -1,7 +1,5 @@
 """Connections that end, servers that restart, statements that fail: told truly, and healed."""
 
-from contextlib import suppress
-
 import anyio
 import asyncpg
 import pytest
@@ -11,11 +9,11 @@ from hq.actors.node import Node
 from hq.backends.port import Batch, Ending
 from hq.backends.postgres import Limits
 from hq.domain.checkpoint import Chunk
-from hq.domain.commands import Complete, Count, Enqueue, Receive
 from hq.domain.events import Claimed, Resumed
 from hq.domain.settings import Settings
-from hq.errors import DatabaseReadOnly, HQError, OutcomeUnknown, StorageError
+from hq.errors import DatabaseReadOnly, StorageError
 from tests.backends.samples import row
+from tests.postgres.work import Work
 
 ENDED, BETWEEN_S = 40, 0.06
 TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hq'"
@@ -196,55 +194,19 @@ async def attempt(backend, queue, chunk):
 @pytest.mark.slow
 async def test_a_node_keeps_its_word_while_its_connections_are_ended_again_and_again(opened, admin):
     backend = await opened()
-    stored, perhaps, completed, found = set(), set(), set(), set()
     limits = ActorLimits(head=5, chunk=5, checkpoint_events=40, loads=1_000)
-    ended = 0
-
-    async def work(name):
-        turn = 0
-        while ended < ENDED:
-            turn += 1
-            payload = b"%s %d" % (name, turn)
-            try:
-                await node.ask("jobs", Enqueue(payload))
-                stored.add(payload)
-            except OutcomeUnknown:
-                perhaps.add(payload)
-            except HQError:
-                continue
-            with suppress(HQError):
-                for one in await node.receive("jobs", Receive(), 0):
-                    assert one.payload not in completed
-                    await node.ask("jobs", Complete(one.message, one.token))
-                    completed.add(one.payload)
-
     with anyio.fail_after(60):
-        async with Node(backend, limits=limits) as node, anyio.create_task_group() as workers:
-            await node.create("jobs", Settings(max_attempts=None, lease_ms=200))
-            for number in range(6):
-                workers.start_soon(work, b"%d" % number)
-            while ended < ENDED:
-                await admin.execute(f"SELECT pg_sleep({BETWEEN_S})")
-                await terminate_all(admin)
-                ended += 1
         async with Node(backend, limits=limits) as node:
-            while await left(node):
-                with suppress(HQError):
-                    for one in await node.receive("jobs", Receive(10), 500):
-                        assert one.payload not in completed
-                        found.add(one.payload)
-                        await node.ask("jobs", Complete(one.message, one.token))
-    assert stored - completed - found <= set(), "acknowledged and lost"
-    assert found <= stored | perhaps
-    assert len(stored) > 50
-
-
-async def left(node):
-    """How much is still to do, however often the connection was just lost."""
-    while True:
-        with suppress(HQError):
-            stats = await node.ask("jobs", Count())
-            return stats.ready + stats.delayed + stats.leased
+            await node.create("jobs", Settings(max_attempts=None, lease_ms=200))
+            work = Work(node, "jobs")
+            async with anyio.create_task_group() as tasks:
+                work.start(tasks)
+                for _ in range(ENDED):
+                    await admin.execute(f"SELECT pg_sleep({BETWEEN_S})")
+                    await terminate_all(admin)
+                work.stopping = True
+            await work.drain()
+    assert len(work.stored) > 50
 
 
 async def test_a_database_without_room_for_connections_is_waited_for(
