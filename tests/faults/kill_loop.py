@@ -90,6 +90,10 @@ class KillLoop:
     def run(self) -> Run:
         for _ in range(self.plan.kills):
             self.live_and_die()
+        return self.judged()
+
+    def judged(self) -> Run:
+        """Drain the queues, look three times, and put the promises to all histories."""
         memory = self.look("drain")
         journal = anyio.run(read_journal, self.database)
         disk = self.look("look")

@@ -69,7 +69,10 @@ class Connection:
 
     async def call(self, sql: str, values: Mapping[str, object]) -> list[Any]:
         """All rows of one statement; what the driver raises is raised."""
-        statement, names = self._compiled.get(sql) or self._compile(sql)
+        compiled = self._compiled.get(sql)
+        if compiled is None:
+            compiled = self._compiled[sql] = numbered(sql, self.schema)
+        statement, names = compiled
         arguments = [values[name] for name in names]
         with self._bounded():
             return list(await self._driver.fetch(statement, *arguments))
@@ -126,17 +129,6 @@ class Connection:
                 return
             self._driver.terminate()
 
-    def _compile(self, sql: str) -> tuple[str, list[str]]:
-        names: list[str] = []
-
-        def number(match: re.Match[str]) -> str:
-            if match[1] not in names:
-                names.append(match[1])
-            return f"${names.index(match[1]) + 1}"
-
-        self._compiled[sql] = compiled = (self.schema.place(_PARAMETER.sub(number, sql)), names)
-        return compiled
-
     @contextmanager
     def _bounded(self) -> Iterator[None]:
         """A deadline; whatever cuts the call short ends the connection, because the statement may go on."""
@@ -155,6 +147,18 @@ class Connection:
             yield
         except Trouble as error:
             raise named(error) from error
+
+
+def numbered(sql: str, schema: Schema) -> tuple[str, list[str]]:
+    """A statement as Postgres takes it, and the names of its values in their order."""
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"${names.index(match[1]) + 1}"
+
+    return schema.place(_PARAMETER.sub(number, sql)), names
 
 
 def named_keys(keys: Sequence[DedupKey]) -> dict[str, object]:
