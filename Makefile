@@ -2,6 +2,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 ARGS ?=
 SEEDS ?= 20000
+SEEDS_ON_POSTGRES ?= 500
 KILLS ?= 500
 
 VENV := .venv
@@ -75,11 +76,14 @@ bench: $(STAMP) ## Measure the rules, embedded systems, workers, HTTP and Spark 
 	@$(BIN)/python -P benchmarks/http.py $(ARGS)
 	@$(BIN)/python -P benchmarks/pipeline.py
 
-soak: $(STAMP) ## Hours of faults and full-size backlogs (SEEDS=..., KILLS=...)
+soak: $(STAMP) ## Hours of faults and full-size backlogs (SEEDS=..., SEEDS_ON_POSTGRES=..., KILLS=...)
 	@$(BIN)/python -m tests.simulation.world --seeds $(SEEDS)
+	@$(BIN)/python -m tests.simulation.on_postgres --seeds $(SEEDS_ON_POSTGRES)
+	@$(BIN)/python -m tests.postgres.open_transaction --seconds 600
 	@for scenario in blocked_group delayed late_priority many_queues large_payloads; do \
 	    echo $$scenario; $(BIN)/python -m tests.scale.scenarios $$scenario || exit 1; done
-	@$(BIN)/python -m tests.faults.kill_loop --kills $(KILLS)
+	@for database in sqlite postgres; do \
+	    $(BIN)/python -m tests.faults.kill_loop --kills $(KILLS) --database $$database || exit 1; done
 	@for engine in hypercorn uvicorn; do for ending in "" --term; do \
 	    $(BIN)/python -m tests.faults.kill_loop --kills $(KILLS) --http $$engine $$ending || exit 1; done; done
 

@@ -34,6 +34,7 @@ PAYLOAD = bytes(200)
 WORKERS = 64
 SMALL, LARGE = 1_000, 1_000_000
 BACKLOG_CYCLES = 3_000
+MOST_AT_ONCE = 1_000
 CLAIM = 10_000  # hydra-mq's own figure, in cycles a second
 
 TABLE = """
@@ -103,9 +104,13 @@ async def cycles(url: str, workers: int, seconds: float) -> float:
 async def fill(url: str, name: str, count: int) -> None:
     """Store so many waiting messages."""
     async with hq.open(url) as system:
-        queue = await system.create_queue(name)
-        for first in range(0, count, 1_000):
-            await queue.enqueue_many([PAYLOAD] * min(1_000, count - first))
+        await put(await system.create_queue(name), count)
+
+
+async def put(queue: hq.Queue, count: int) -> None:
+    """Enqueue so many, as many at once as may be."""
+    for first in range(0, count, MOST_AT_ONCE):
+        await queue.enqueue_many([PAYLOAD] * min(MOST_AT_ONCE, count - first))
 
 
 async def taken(url: str, name: str) -> float:
@@ -127,7 +132,7 @@ async def taken(url: str, name: str) -> float:
         started = perf_counter()
         await asyncio.gather(*(work() for _ in range(WORKERS)))
         rate = done / (perf_counter() - started)
-        await queue.enqueue_many([PAYLOAD] * done)
+        await put(queue, done)
         return rate
 
 

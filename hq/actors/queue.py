@@ -207,7 +207,21 @@ class QueueActor:
         self.state.forget_aside()
 
     async def _decide_all(self, envelopes: list[Envelope]) -> bool:
-        """Decide what was taken from the mailbox; what there is no room for is put back.
+        """Decide what was taken from the mailbox; what storage fails to serve, the next life decides."""
+        rest = iter(envelopes)
+        try:
+            return await self._decide_each(envelopes, rest)
+        except BaseException:
+            untouched = list(rest)
+            begun = len(envelopes) - len(untouched)
+            if begun:
+                # Some of its events may be in an append under way.
+                envelopes[begun - 1].answer(OutcomeUnknown())
+            self.mailbox.put_back(untouched)
+            raise
+
+    async def _decide_each(self, envelopes: list[Envelope], rest: Iterator[Envelope]) -> bool:
+        """Decide one after the other; those there is no room for are put back.
 
         True if it waits for memory, which will notify.
         """
@@ -215,7 +229,7 @@ class QueueActor:
         lookups = needs(self.state, _commands(envelopes), now)
         if lookups:
             await self._fetch(lookups)
-        for position, envelope in enumerate(envelopes):
+        for position, envelope in enumerate(rest):
             if envelope.reply.done():
                 continue
             if type(envelope.command) is Enqueue:

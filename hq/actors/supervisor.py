@@ -12,7 +12,7 @@ from hq.errors import Closed, HQError, NotOwner, QueueNotFound, QueueUnavailable
 
 log = logging.getLogger("hq.supervisor")
 FIRST_WAIT_S = 0.02
-LONGEST_WAIT_S = 2.0
+LONGEST_WAIT_S = 0.5
 
 
 async def keep(actor: QueueActor) -> None:

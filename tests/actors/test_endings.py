@@ -4,9 +4,11 @@ import anyio
 import pytest
 
 from hq.backends.port import Ending
-from hq.domain.commands import Count, Enqueue, Get, PauseGroup, Receive
+from hq.domain.commands import Browse, Count, Enqueue, Get, PauseGroup, Receive
 from hq.domain.events import Claimed
+from hq.domain.messages import Options
 from hq.domain.settings import Settings
+from hq.domain.tasks import Scope
 from hq.errors import HQError, MessageNotFound, NotOwner, NotStored, OutcomeUnknown
 from tests.actors.scripted import ScriptedBackend
 from tests.actors.test_node import settle
@@ -27,13 +29,19 @@ async def jobs(node):
 class Calls:
     """Calls made side by side, and how each ended."""
 
-    def __init__(self, node, tasks):
+    def __init__(self, node, tasks=None):
         self.node, self.tasks = node, tasks
         self.ended = {}
 
     async def call(self, name, command):
         self.tasks.start_soon(self._call, name, command)
         await settle()
+
+    async def call_all(self, commands):
+        """Together, so that they are decided together; returns when all have ended."""
+        async with anyio.create_task_group() as tasks:
+            for name, command in enumerate(commands):
+                tasks.start_soon(self._call, name, command)
 
     async def _call(self, name, command):
         try:
@@ -128,6 +136,31 @@ async def test_a_receive_that_waits_outlives_a_lost_life(jobs, backend):
         await jobs.ask("jobs", Enqueue(b"work"))
 
     assert [delivery.payload for delivery in received] == [b"work"]
+
+
+async def test_what_was_not_decided_when_storage_failed_is_decided_by_the_next_life(jobs, backend):
+    backend.fetches.append(False)
+    calls = Calls(jobs)
+    with anyio.fail_after(5):
+        await calls.call_all([Enqueue(b"%d" % n, Options(dedup_key=str(n))) for n in range(3)])
+
+    assert not backend.fetches, "it was asked"
+    assert [calls.ended[n].duplicate for n in range(3)] == [False] * 3
+    assert (await jobs.ask("jobs", Count())).ready == 3
+
+
+async def test_storage_that_fails_in_the_middle_of_a_command_makes_that_one_unknown_and_no_other(
+    jobs, backend
+):
+    backend.fetches.append(False)
+    calls = Calls(jobs)
+    with anyio.fail_after(5):
+        await calls.call_all([Enqueue(b"before"), Browse(Scope.LIVE), Enqueue(b"after")])
+
+    assert not backend.fetches, "it was asked"
+    assert calls.ended[0] is NotStored
+    assert calls.ended[1] is OutcomeUnknown
+    assert calls.ended[2].duplicate is False
 
 
 async def test_a_receiver_that_goes_while_its_append_is_under_way_gives_the_attempt_back(jobs, backend):

@@ -1,6 +1,7 @@
 """kill -9 at random, again and again on the same store, and then every promise is checked (F-1).
 
-Run `python -m tests.faults.kill_loop --kills 25`, with `--database postgresql://...` if wanted. A child
+Run `python -m tests.faults.kill_loop --kills 25`, with `--database postgres`, for a server of its own, or
+`--database postgresql://...` if wanted. A child
 (tests/faults/child.py) works on the store and gets SIGKILL when it has written a random number of lines to
 its history, or sometimes while it opens the store. Then the next one starts. The last one drains the queues.
 
@@ -37,6 +38,7 @@ from tests.checkers.invariants import check_all
 from tests.faults.child import TIGHT, TIGHT_SHARE
 from tests.faults.clients import QUEUES
 from tests.http.process import ROOT, hq_serve
+from tests.postgres.cluster import Cluster
 
 SECONDS_PER_LIFE = 120
 OPENING_SHARE = 0.15
@@ -90,6 +92,10 @@ class KillLoop:
     def run(self) -> Run:
         for _ in range(self.plan.kills):
             self.live_and_die()
+        return self.judged()
+
+    def judged(self) -> Run:
+        """Drain the queues, look three times, and put the promises to all histories."""
         memory = self.look("drain")
         journal = anyio.run(read_journal, self.database)
         disk = self.look("look")
@@ -284,6 +290,20 @@ def report(run: Run) -> str:
     return "\n".join([*lines, *map(str, run.violations), f"{len(run.violations)} violations"])
 
 
+@contextmanager
+def stored_in(database: str) -> Iterator[str | None]:
+    """The URL of a database that was asked for; None for a file of the loop's own."""
+    if database != "postgres":
+        yield None if database == "sqlite" else database
+        return
+    cluster = Cluster(Path(tempfile.mkdtemp(prefix="hq-kill-loop-")))
+    try:
+        cluster.make()
+        yield cluster.url()
+    finally:
+        cluster.remove()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=Plan.kills)
@@ -292,14 +312,14 @@ def main() -> None:
     parser.add_argument("--most-lines", type=int, default=Plan.most_lines)
     parser.add_argument("--http", choices=("hypercorn", "uvicorn"))
     parser.add_argument("--term", action="store_true")
-    parser.add_argument("--database")
+    parser.add_argument("--database", default="sqlite", help="sqlite, postgres or a URL")
     asked = parser.parse_args()
     if asked.term and not asked.http:
         parser.error("only a server ends well: --term wants --http")
     ending = signal.SIGTERM if asked.term else signal.SIGKILL
     plan = Plan(asked.kills, asked.seed, asked.clients, asked.most_lines, asked.http, ending)
-    with tempfile.TemporaryDirectory(prefix="hq-kill-loop-") as folder:
-        run = KillLoop(Path(folder), plan, asked.database).run()
+    with tempfile.TemporaryDirectory(prefix="hq-kill-loop-") as folder, stored_in(asked.database) as database:
+        run = KillLoop(Path(folder), plan, database).run()
     print(report(run))
     sys.exit(1 if run.violations else 0)
 

@@ -44,5 +44,5 @@ def test_a_server_that_is_told_to_stop_under_load_loses_nothing(tmp_path, engine
 
 
 @pytest.mark.slow
-def test_no_promise_is_broken_by_kills_on_postgres(tmp_path, postgres_url):
-    check(KillLoop(tmp_path, Plan(kills=6), postgres_url).run(), done=100, cut_off=3)
+def test_no_promise_is_broken_by_twenty_five_kills_on_postgres(tmp_path, postgres_database):
+    check(KillLoop(tmp_path, Plan(kills=25), postgres_database).run(), done=500, cut_off=10)

@@ -10,6 +10,9 @@ from hq.backends.postgres.schema import Schema
 from hq.domain.events import Resumed
 from hq.domain.settings import Settings
 from hq.errors import StorageTimeout
+from tests.postgres.open_transaction import SLOWEST_S, beside_open_transaction
+
+OPEN_S = 5
 
 
 @pytest.fixture
@@ -72,6 +75,17 @@ async def test_an_open_transaction_of_an_application_holds_no_reader_back(backen
         await backend.append([Batch(queue, 0, [Resumed(1, 0)])])
         with anyio.fail_after(2):
             assert len(await backend.journal(0, 10)) == 1
+
+
+@pytest.mark.slow
+async def test_a_reader_keeps_up_beside_a_transaction_that_stays_open_for_seconds(
+    postgres_url, postgres_schema
+):
+    seen = await beside_open_transaction(postgres_url, postgres_schema, OPEN_S)
+
+    assert seen.read == seen.stored
+    assert len(seen.read) > 50
+    assert seen.slowest_s < SLOWEST_S
 
 
 async def test_every_entry_is_read_once_beside_appends_on_all_lines(backend):

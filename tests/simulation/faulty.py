@@ -1,4 +1,4 @@
-"""The memory backend behind bad storage: slow, refusing, lying low, or done without saying so."""
+"""Backends behind bad storage: slow, refusing, lying low, or done without saying so."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from hq.backends.memory import MemoryBackend
 from hq.backends.port import Batch, Ending
+from hq.backends.postgres import PostgresBackend
 from hq.domain.checkpoint import Chunk
 from hq.domain.lookups import Found, Lookup
 from hq.testing import FrozenClock
@@ -21,11 +22,11 @@ class Broken(Exception):
     """Storage broke down in mid-call."""
 
 
-class FaultyBackend(MemoryBackend):
-    """Fails at random while `faults` is set; what it did is counted in `done`."""
+class Faults:
+    """Before a backend: fails at random while `faults` is set; what it did is counted in `done`."""
 
-    def __init__(self, seed: int, clock: FrozenClock, tasks: TaskGroup) -> None:
-        super().__init__()
+    def __init__(self, seed: int, clock: FrozenClock, tasks: TaskGroup, *place: Any, **options: Any) -> None:
+        super().__init__(*place, **options)
         self.faults = True
         self.done: Counter[str] = Counter()
         self._random = random.Random(seed)
@@ -79,3 +80,11 @@ class FaultyBackend(MemoryBackend):
     async def _pause(self) -> None:
         with anyio.CancelScope(shield=True):
             await self._clock.until(self._clock.now + self._random.randint(1, 40))
+
+
+class FaultyMemory(Faults, MemoryBackend):
+    """The memory backend."""
+
+
+class FaultyPostgres(Faults, PostgresBackend):
+    """Postgres itself, which is opened before it fails."""

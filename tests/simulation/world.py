@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint as breathe
 
 from hq.actors.limits import Limits
@@ -23,7 +24,7 @@ from hq.domain.settings import Groups, Settings
 from hq.errors import CallerError, HQError, OutcomeUnknown
 from hq.testing import FrozenClock, MemoryQueue, SeededChance
 from tests.domain.test_replay import whole
-from tests.simulation.faulty import FaultyBackend
+from tests.simulation.faulty import Faults, FaultyMemory
 
 LEASE_MS = 60
 DRAIN_LEASE_MS = 3_600_000
@@ -75,7 +76,7 @@ class World:
             idle_ms=self.random.choice([30, 10_000]), loads=1_000, journal_ms=1, prune_every_ms=3,
         )  # fmt: skip
         async with anyio.create_task_group() as tasks:
-            backend = FaultyBackend(self.seed, self.clock, tasks)
+            backend = await self._opened(tasks)
             async with anyio.create_task_group() as pumped:
                 pumped.start_soon(self._pump)
                 async with Node(
@@ -92,6 +93,10 @@ class World:
                 pumped.cancel_scope.cancel()
             tasks.cancel_scope.cancel()
         return backend.done + self.ledger.told
+
+    async def _opened(self, tasks: TaskGroup) -> Faults:
+        """The backend of this world, which fails from now on."""
+        return FaultyMemory(self.seed, self.clock, tasks)
 
     async def _pump(self) -> None:
         while True:
@@ -173,7 +178,7 @@ class World:
         stats = await node.ask(name, Count())
         return stats.ready + stats.delayed + stats.leased
 
-    async def _compare(self, node: Node, backend: FaultyBackend) -> None:
+    async def _compare(self, node: Node, backend: Faults) -> None:
         """Memory equals storage."""
         for name in QUEUES:
             number = node.number(name)

@@ -96,20 +96,31 @@ class Appends:
         return Ending.NOT_OWNER, written
 
     async def _call(self, connection: Connection, values: dict[str, object]) -> set[int]:
+        """The queues that were written, tried again where Postgres has certainly rolled back."""
+        values |= {"node": self._ownership.node, **connection.schema.locks}
+        try:
+            return await _append(connection, values)
+        except Trouble as error:
+            if code_of(error) not in AGAIN:
+                raise
+        # Made only now: it would cost every append as much as all of the above.
         attempts = AsyncRetrying(
             wait=wait_random_exponential(multiplier=0.005, max=0.2),
-            stop=stop_after_attempt(_TRIES),
+            stop=stop_after_attempt(_TRIES - 1),
             retry=retry_if_exception(lambda error: code_of(error) in AGAIN),
             sleep=anyio.sleep,
             reraise=True,
         )
-        statement = sql.APPEND_TAKING if values["taken"] else sql.APPEND
-        owner = {"node": self._ownership.node, **connection.schema.locks}
         written: set[int] = set()
         async for attempt in attempts:
             with attempt:
-                written = {queue for (queue,) in await connection.call(statement, {**values, **owner})}
+                written = await _append(connection, values)
         return written
+
+
+async def _append(connection: Connection, values: dict[str, object]) -> set[int]:
+    statement = sql.APPEND_TAKING if values["taken"] else sql.APPEND
+    return {queue for (queue,) in await connection.call(statement, values)}
 
 
 def _row(batch: Batch) -> tuple[object, ...]:

@@ -40,7 +40,7 @@ class Limits(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Which database, and how it is spoken to. Without `prepared`, each statement is a transaction."""
+    """Which database, and whether statements are prepared there by name."""
 
     dsn: str
     schema: Schema
@@ -60,7 +60,6 @@ class Connection:
         self._alchemy = alchemy
         self._driver = driver
         self._place = place
-        self._in_transaction = False
         self._compiled: dict[str, tuple[str, list[str]]] = {}
 
     async def rows(self, sql: str, values: Mapping[str, object] = _NOTHING) -> list[Any]:
@@ -70,15 +69,13 @@ class Connection:
 
     async def call(self, sql: str, values: Mapping[str, object]) -> list[Any]:
         """All rows of one statement; what the driver raises is raised."""
-        statement, names = self._compiled.get(sql) or self._compile(sql)
+        compiled = self._compiled.get(sql)
+        if compiled is None:
+            compiled = self._compiled[sql] = numbered(sql, self.schema)
+        statement, names = compiled
         arguments = [values[name] for name in names]
-        if self._place.prepared or self._in_transaction:
-            with self._bounded():
-                return list(await self._driver.fetch(statement, *arguments))
-        # A statement is prepared and run in two steps, and a pooler may put other connections behind them.
-        async with self.transaction():
-            with self._bounded():
-                return list(await self._driver.fetch(statement, *arguments))
+        with self._bounded():
+            return list(await self._driver.fetch(statement, *arguments))
 
     async def keys(self, queue: int, keys: list[DedupKey]) -> list[Any]:
         """The dedup keys that are held, of these."""
@@ -107,7 +104,6 @@ class Connection:
             f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_S}s';"
             f"SET LOCAL statement_timeout = '{self._place.limits.deadline_s:g}s'"
         )
-        self._in_transaction = True
         try:
             yield
             await self._commit()
@@ -115,8 +111,6 @@ class Connection:
             with anyio.CancelScope(shield=True), suppress(StorageError):
                 await self.script("ROLLBACK")
             raise
-        finally:
-            self._in_transaction = False
 
     async def _commit(self) -> None:
         if await self.script("COMMIT") != "COMMIT":
@@ -134,17 +128,6 @@ class Connection:
                 await self._alchemy.close()
                 return
             self._driver.terminate()
-
-    def _compile(self, sql: str) -> tuple[str, list[str]]:
-        names: list[str] = []
-
-        def number(match: re.Match[str]) -> str:
-            if match[1] not in names:
-                names.append(match[1])
-            return f"${names.index(match[1]) + 1}"
-
-        self._compiled[sql] = compiled = (self.schema.place(_PARAMETER.sub(number, sql)), names)
-        return compiled
 
     @contextmanager
     def _bounded(self) -> Iterator[None]:
@@ -164,6 +147,18 @@ class Connection:
             yield
         except Trouble as error:
             raise named(error) from error
+
+
+def numbered(sql: str, schema: Schema) -> tuple[str, list[str]]:
+    """A statement as Postgres takes it, and the names of its values in their order."""
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"${names.index(match[1]) + 1}"
+
+    return schema.place(_PARAMETER.sub(number, sql)), names
 
 
 def named_keys(keys: Sequence[DedupKey]) -> dict[str, object]:

@@ -317,9 +317,10 @@ OLDEST_JOURNAL = """
     WHERE position <= :up_to ORDER BY position LIMIT :limit"""
 PRUNE_JOURNAL = "DELETE FROM hq.journal WHERE position <= :up_to"
 SET_PRUNED_TO = "UPDATE hq.store SET pruned_to = greatest(pruned_to, :up_to)"
+# By where rows are, because a plan for any limit would join with all of them.
 PRUNE_KEYS = """
-    DELETE FROM hq.dedup WHERE (queue, scope, key) IN (
-        SELECT queue, scope, key FROM hq.dedup WHERE NOT live AND until <= :now ORDER BY until LIMIT :limit)
+    DELETE FROM hq.dedup WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM hq.dedup WHERE NOT live AND until <= :now ORDER BY until LIMIT :limit))
     RETURNING 1"""
 DROPPED_WITH_ROWS = """
     SELECT number FROM hq.queues q WHERE dropped AND (
