@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
+from functools import partial
+from itertools import chain
 from struct import Struct
 
 TOKENS_OF_BLOCK = Struct("16s" * 256)
@@ -12,17 +15,13 @@ TOKENS_OF_BLOCK = Struct("16s" * 256)
 class SystemChance:
     """Tokens from os.urandom, many at a time: a call a token would cost half of a receive."""
 
-    __slots__ = ("_random", "_tokens")
+    __slots__ = ("_random", "token")
 
     def __init__(self) -> None:
-        self._tokens: list[bytes] = []
-        self._random = random.SystemRandom()
-
-    def token(self) -> bytes:
+        blocks = iter(partial(os.urandom, TOKENS_OF_BLOCK.size), None)
+        self.token: Callable[[], bytes] = chain.from_iterable(map(TOKENS_OF_BLOCK.unpack, blocks)).__next__
         """16 unguessable bytes; none is given out twice."""
-        if not self._tokens:
-            self._tokens.extend(TOKENS_OF_BLOCK.unpack(os.urandom(TOKENS_OF_BLOCK.size)))
-        return self._tokens.pop()
+        self._random = random.SystemRandom()
 
     def between(self, low: int, high: int) -> int:
         """An integer from low to high, both included."""

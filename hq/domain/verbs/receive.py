@@ -35,7 +35,7 @@ def receive(state: QueueState, command: Receive, now: int, chance: Chance) -> De
     deliveries: list[Delivery] = []
     sequence = state.sequence
     default_lease_ms = settings.lease_ms if lease_ms is None else lease_ms
-    if taken and settings.receive_rate is not None:
+    if settings.receive_rate is not None and taken:
         sequence += 1
         events.append(
             ReceiveRateSpent(sequence, now, spent(settings.receive_rate, state.receive_mark, now, len(taken)))
