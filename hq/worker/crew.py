@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +44,8 @@ class Site:
     clock: Clock
     floor: Floor
     holder: str
+    give_up_ms: int | None
+    given_up: Callable[[HQError], None]
 
 
 async def settle(message: Message, verdict: Verdict) -> None:
@@ -64,7 +66,7 @@ async def settle(message: Message, verdict: Verdict) -> None:
 class InHand:
     """A message in hand, and how far it got."""
 
-    __slots__ = ("group", "message", "renew_at", "scope", "settling", "verdict")
+    __slots__ = ("group", "message", "renew_at", "scope", "settling", "unheard", "verdict")
 
     def __init__(self, message: Message, group: Group | None, now: int) -> None:
         self.message = message
@@ -72,6 +74,7 @@ class InHand:
         self.scope: anyio.CancelScope | None = None
         self.verdict: Verdict | None = None
         self.settling = False
+        self.unheard = False
         self.plan(now)
 
     def plan(self, now: int) -> None:
@@ -136,19 +139,25 @@ class Crew:
         return 0.0 if full or self._stopping else time.monotonic() - self._fetched_at
 
     async def _fetch_all(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        pause_s, failing_since = FIRST_PAUSE_S, None
         while not self._stopping:
             if len(self._held) >= self._room:
                 await self._change()
                 continue
             try:
                 await self._fetch()
-                pause_s = FIRST_PAUSE_S
+                pause_s, failing_since = FIRST_PAUSE_S, None
             except Closed:
                 self.stop()
             except HQError as error:
-                told = {"source": self._handler.source.name, "code": error.code}
-                log.warning("a worker could not fetch and will try again", extra=told)
+                now = self._site.clock.now
+                if failing_since is None:
+                    failing_since = now
+                    told = {"source": self._handler.source.name, "code": error.code}
+                    log.warning("a worker cannot fetch and goes on trying", extra=told)
+                if self._site.give_up_ms is not None and now - failing_since >= self._site.give_up_ms:
+                    self._site.given_up(error)
+                    self.stop()
                 await self._pause(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
@@ -294,7 +303,9 @@ class Crew:
         if refusal is not None:
             told = {"queue": held.message.queue.name, "message_id": held.message.id, "code": refusal.code}
             if not isinstance(refusal, FINAL):
-                log.warning("a queue could not be told how an attempt ended; again soon", extra=told)
+                if not held.unheard:
+                    log.warning("a queue could not be told how an attempt ended; again soon", extra=told)
+                held.unheard = True
                 return
             log.warning("how an attempt ended was refused", extra=told)
         self._held.discard(held)
