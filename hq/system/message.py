@@ -10,6 +10,7 @@ import anyio
 
 from hq.domain.messages import MAX_ERROR_CHARS, Attempt
 from hq.domain.replies import Delivery
+from hq.domain.request_keys import producers_key
 from hq.errors import HQError
 from hq.system.lease import LOST, UNHEARD, Lease
 from hq.system.payloads import JSON, decode
@@ -107,7 +108,7 @@ class Message:
 
     @property
     def dedup_key(self) -> str | None:
-        return self._delivery.options.dedup_key
+        return producers_key(self._delivery.options.dedup_key)
 
     @property
     def result_ms(self) -> int | None:
