@@ -42,7 +42,7 @@ def run(*command, cwd, text=None):
 
 
 def test_the_pages_have_their_examples():
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 9
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
