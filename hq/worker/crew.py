@@ -82,6 +82,60 @@ class InHand:
         self.renew_at = now + max(1, (self.message.lease_expires_at - now) // 3)
 
 
+class Ready:
+    """What waits for a hand. One hand is woken at a time, and wakes the next if more is left.
+
+    So handlers that do not wait are run one after the other by one hand, and no other wakes up for nothing.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[InHand] = deque()
+        self._hands: deque[asyncio.Future[None]] = deque()
+        self._woken: asyncio.Future[None] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, held: InHand) -> None:
+        """Add one."""
+        self._waiting.append(held)
+        self._wake()
+
+    def take(self) -> InHand:
+        """The first there is."""
+        return self._waiting.popleft()
+
+    async def next(self) -> InHand:
+        """The first there is, waited for."""
+        while not self._waiting:
+            hand = asyncio.get_running_loop().create_future()
+            self._hands.append(hand)
+            try:
+                await hand
+            except asyncio.CancelledError:
+                self._leave(hand)
+                raise
+            self._woken = None
+        held = self._waiting.popleft()
+        if self._waiting:
+            self._wake()
+        return held
+
+    def _leave(self, hand: asyncio.Future[None]) -> None:
+        """A hand waits no more; what it was woken for is another's."""
+        if self._woken is hand:
+            self._woken = None
+            if self._waiting:
+                self._wake()
+        else:
+            self._hands.remove(hand)
+
+    def _wake(self) -> None:
+        if self._woken is None and self._hands:
+            self._woken = self._hands.popleft()
+            self._woken.set_result(None)
+
+
 class Crew:
     """Works for one handler until it is stopped; `run` returns when nothing is in hand any more."""
 
@@ -90,7 +144,7 @@ class Crew:
         self._site = site
         self._room = handler.terms.concurrency + handler.terms.prefetch
         self._held: set[InHand] = set()
-        self._ready: asyncio.Queue[InHand] = asyncio.Queue()
+        self._ready = Ready()
         self._behind: dict[Group, deque[InHand]] = {}
         self._groups: dict[str, Groups] = {}
         self._done: list[InHand] = []
@@ -126,8 +180,8 @@ class Crew:
         self._stopping = True
         self._polling.cancel()
         self._changed.set()
-        while not self._ready.empty():
-            self._finish(self._ready.get_nowait(), RELEASED)
+        while self._ready:
+            self._finish(self._ready.take(), RELEASED)
 
     def give_up(self) -> None:
         """End what is still being handled, without blame."""
@@ -199,7 +253,7 @@ class Crew:
         else:
             if held.group is not None:
                 self._behind[held.group] = deque()
-            self._ready.put_nowait(held)
+            self._ready.put(held)
 
     async def _learn(self, message: Message) -> None:
         """What groups mean in the queue of a message."""
@@ -215,19 +269,30 @@ class Crew:
         return None if group is None or kind is Groups.LABEL else (queue, group)
 
     async def _work(self) -> None:
-        """One of the hands: as many as may handle at once."""
-        handler, floor, ready = self._handler, self._site.floor, self._ready
+        """One of the hands: as many as may handle at once.
+
+        A scope for each attempt would cost as much as all else that is done for it, so a hand makes a new one
+        only when the last was cancelled.
+        """
+        handler, floor = self._handler, self._site.floor
         while True:
-            held = await ready.get()
-            verdict = held.verdict
-            if verdict is None:
-                with anyio.CancelScope() as scope:
-                    held.scope = scope
-                    verdict = await attempt(handler, held.message, floor)
-                # A handler that ended before it could be cancelled is believed, unless the lease is lost.
-                if verdict is None or held.verdict is LOST:
-                    verdict = held.verdict or RELEASED
-            self._finish(held, verdict)
+            held: InHand | None = None
+            with anyio.CancelScope() as scope:
+                while not scope.cancel_called:
+                    held = None
+                    held = await self._ready.next()
+                    verdict = held.verdict
+                    if verdict is None:
+                        held.scope = scope
+                        verdict = await attempt(handler, held.message, floor)
+                        # A handler that ended before it could be cancelled is believed, unless the lease
+                        # is lost.
+                        if held.verdict is LOST:
+                            verdict = LOST
+                    self._finish(held, verdict)
+                    held = None
+            if held is not None:
+                self._finish(held, held.verdict or RELEASED)
 
     def _finish(self, held: InHand, verdict: Verdict) -> None:
         """An attempt has ended: tell the queue, and let the next of its group come."""
@@ -243,7 +308,7 @@ class Crew:
         if behind is None:
             return
         if behind and isinstance(verdict, Completed | Failed) and not self._stopping:
-            self._ready.put_nowait(behind.popleft())
+            self._ready.put(behind.popleft())
             return
         del self._behind[held.group]
         self._done += [self._ended(other, RELEASED) for other in behind]
