@@ -24,7 +24,7 @@ from hq.system.lease import LOST as LOST_ERRORS
 from hq.system.message import Message
 from hq.system.system import System
 from hq.worker.handlers import Floor, Handler, attempt
-from hq.worker.verdicts import LOST, RELEASED, Completed, Failed, Lost, Released, Retried, Verdict
+from hq.worker.verdicts import DONE, LOST, RELEASED, Completed, Failed, Lost, Released, Retried, Verdict
 
 log = logging.getLogger("hq.worker")
 
@@ -32,6 +32,9 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 GIVE_BACK_S = 5.0
 Group = tuple[str, str]
+LEASED = "leased"
+# What a handler may have said itself that lets the next of a group come.
+ENDED = frozenset({"completed", "failed"})
 # What a queue will answer again, however often it is asked.
 FINAL = (*LOST_ERRORS, Closed, InvalidInput)
 
@@ -49,7 +52,9 @@ class Site:
 
 
 async def settle(message: Message, verdict: Verdict) -> None:
-    """Tell the queue of a message how an attempt ended."""
+    """Tell the queue of a message how an attempt ended, unless the handler has told it."""
+    if message.state != LEASED:
+        return
     match verdict:
         case Completed(result):
             await message.complete(result=result)
@@ -289,6 +294,8 @@ class Crew:
                         # is lost.
                         if held.verdict is LOST:
                             verdict = LOST
+                        elif held.message.state != LEASED:
+                            verdict = DONE if held.message.state in ENDED else RELEASED
                     self._finish(held, verdict)
                     held = None
             if held is not None:
@@ -338,7 +345,9 @@ class Crew:
         async with anyio.create_task_group() as tasks:
             for held in done:
                 held.settling = True
-                if isinstance(held.verdict, Completed) and held.verdict.result is None:
+                if held.message.state != LEASED:
+                    self._told(held, None)
+                elif isinstance(held.verdict, Completed) and held.verdict.result is None:
                     plain.setdefault(held.message.queue.name, []).append(held)
                 else:
                     tasks.start_soon(self._tell, held)
