@@ -87,7 +87,9 @@ class Worker:
 
     def handle(self, queue: str, **terms: Unpack[TermsKeywords]) -> Callable[[Handle], Handle]:
         """`@worker.handle("emails")`: call this for every message of a queue."""
-        return self._handled(OneQueue(queue_name(queue)), f"queue {queue}", terms)
+        if queue in self._tasks:
+            raise InvalidInput(f"there are tasks for {_key(queue)} already")
+        return self._handled(OneQueue(queue_name(queue)), _key(queue), terms)
 
     def handle_under(self, prefix: str, **terms: Unpack[TermsKeywords]) -> Callable[[Handle], Handle]:
         """The same for all queues at or below a prefix: `mail` holds `mail.eu`, `""` holds all."""
@@ -103,6 +105,8 @@ class Worker:
         Several tasks may share a queue, all `async def` or all `def`; the terms are those of the first.
         """
         queue_name(queue)
+        if _key(queue) in self._handlers:
+            raise InvalidInput(f"there is a handler for {_key(queue)} already")
         check_known(how, TaskKeywords.__annotations__)
         given: dict[str, Any] = {**how}
         terms: Any = {key: given.pop(key) for key in TermsKeywords.__annotations__ if key in given}
@@ -169,10 +173,11 @@ class Worker:
         """Work while the block runs, then stop."""
         if self._stopping is not None:
             raise InvalidInput("this worker runs already")
-        await self.prepare(system)
+        # Before it prepares, so that it can be stopped while it waits for a store.
         self._stopping = anyio.Event()
         self._given_up = failure = None
         try:
+            await self.prepare(system)
             async with self.floor() as floor, anyio.create_task_group() as tasks:
                 site = Site(system, system.clock, floor, self.holder, self._give_up_ms, self._give_up)
                 self._crews = [Crew(handler, site) for handler in self.handlers()]
@@ -241,6 +246,10 @@ class Worker:
             return call
 
         return declare
+
+
+def _key(queue: str) -> str:
+    return f"queue {queue}"
 
 
 async def _make(system: System, name: str, settings: SettingsKeywords) -> None:

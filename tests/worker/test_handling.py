@@ -246,6 +246,19 @@ async def test_a_prefix_holds_all_queues_below_it_even_later_ones(system, worker
     assert (await system.queue("mails").stats()).ready == 1
 
 
+async def test_a_queue_has_a_handler_or_tasks(worker):
+    @worker.task("emails")
+    async def send(to: str): ...
+
+    @worker.handle("letters")
+    async def post(message): ...
+
+    with pytest.raises(hq.InvalidInput, match="there are tasks for queue emails already"):
+        worker.handle("emails")
+    with pytest.raises(hq.InvalidInput, match="there is a handler for queue letters already"):
+        worker.task("letters")
+
+
 async def test_two_handlers_for_one_queue_are_refused(worker):
     @worker.handle("emails")
     async def send(message): ...

@@ -212,6 +212,14 @@ async def test_a_worker_is_alive_as_long_as_it_fetches(system, queue, worker, bu
     assert not worker.is_alive()
 
 
+async def test_a_worker_that_is_stopped_as_it_starts_ends(system, worker, busy):
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(worker.run, system)
+            await checkpoint()
+            worker.stop()
+
+
 async def test_a_worker_runs_once_at_a_time(system, worker, busy):
     async with worker.running(system):
         with pytest.raises(hq.InvalidInput, match="runs already"):
