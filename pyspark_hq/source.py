@@ -139,7 +139,7 @@ class FilteredReader(TableReader):
     def _take(self, one: Filter) -> bool:
         match one:
             case EqualTo(("queue",), str(queue)) if self._options.queue in {None, queue}:
-                self._by_filter = self._options.queue is None
+                self._by_filter = self._by_filter or self._options.queue is None
                 self._options = replace(self._options, queue=queue)
             case EqualTo(("position",), int(position)):
                 self._narrow(position, position)

@@ -146,7 +146,7 @@ async def test_a_plain_function_runs_in_a_thread_with_the_blocking_face(system, 
     assert threads[0] is not threading.current_thread()
 
 
-async def test_threads_are_bounded(system, queue, counts):
+async def test_threads_are_bounded(system, queue, counts, until):
     worker = hq.Worker(threads=2, concurrency=8)
     lock, go = threading.Lock(), threading.Event()
     running, most = 0, 0
@@ -164,6 +164,11 @@ async def test_threads_are_bounded(system, queue, counts):
     async with worker.running(system):
         await queue.enqueue_many(list(range(8)))
         await counts(queue, leased=8)
+
+        async def all_threads_run():
+            return running == 2
+
+        await until(all_threads_run)
         go.set()
         await counts(queue, completed=8)
 
@@ -239,6 +244,19 @@ async def test_a_prefix_holds_all_queues_below_it_even_later_ones(system, worker
 
     assert sorted(handled) == [("mail", "mail"), ("mail.eu", "mail.eu")]
     assert (await system.queue("mails").stats()).ready == 1
+
+
+async def test_a_queue_has_a_handler_or_tasks(worker):
+    @worker.task("emails")
+    async def send(to: str): ...
+
+    @worker.handle("letters")
+    async def post(message): ...
+
+    with pytest.raises(hq.InvalidInput, match="there are tasks for queue emails already"):
+        worker.handle("emails")
+    with pytest.raises(hq.InvalidInput, match="there is a handler for queue letters already"):
+        worker.task("letters")
 
 
 async def test_two_handlers_for_one_queue_are_refused(worker):
