@@ -54,12 +54,14 @@ class Direct(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._fresh = True
-        super().on_message_begin()
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
         self._held = self._taken()
         if self._held is None:
-            super().on_headers_complete()
+            self._go_on()
 
     def on_body(self, body: bytes) -> None:
         if self._held is None:
@@ -109,9 +111,17 @@ class Direct(HttpToolsProtocol):
     def _let_go(self) -> None:
         """There is more to come: it goes on through the door."""
         body, self._held, self._body = self._body, None, b""
-        super().on_headers_complete()
+        self._go_on()
         if body:
             super().on_body(body)
+
+    def _go_on(self) -> None:
+        """Begin the request as uvicorn does, now that its head is there."""
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.headers += headers
+        self.url, self.expect_100_continue = url, expects
+        super().on_headers_complete()
 
 
 class Answering(RequestResponseCycle):
