@@ -34,7 +34,7 @@ from quart import Quart
 
 from hq.config import Server
 from hq.http.engines import ENGINES
-from hq.http.express import Send
+from hq.http.express import ALWAYS, Send
 from hq.http.reading import Receive
 from hq.system.collector import calm_collector
 
@@ -57,13 +57,13 @@ class Figures(NamedTuple):
 
 
 async def bare(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Read the body, answer with as many bytes as the path says."""
+    """Read the body, answer with as many bytes as the path says, behind a head like hq's."""
     if scope["type"] != "http":
         return
     while (await receive()).get("more_body"):
         pass
     body = bytes(int(scope["path"].rpartition("/")[2]))
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers = [(b"content-type", b"application/json"), *ALWAYS, (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
