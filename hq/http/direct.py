@@ -129,7 +129,7 @@ class Answering(RequestResponseCycle):
 
     def __init__(self, protocol: Direct, api: Api, asked: Asked, body: bytes) -> None:
         self._protocol = protocol
-        self._answer = answer(api, *asked, body)
+        self._request = api, *asked, body
         self.keep_alive = protocol.parser.should_keep_alive()
         self.message_event = _UNHEARD
         self.disconnected = False
@@ -139,7 +139,7 @@ class Answering(RequestResponseCycle):
         """Answer in one write."""
         protocol = self._protocol
         try:
-            reply = await self._answer
+            reply = await answer(*self._request)
             if protocol.flow.write_paused:
                 await protocol.flow.drain()
         except BaseException:
