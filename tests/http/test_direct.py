@@ -21,7 +21,7 @@ ONE = {"payload": {"to": "ada"}, "priority": 3}
 
 CUTS = {
     "one piece": lambda head, body: [head + body],
-    "in the head": lambda head, body: [head[:30], head[30:] + body],
+    "in the head": lambda head, body: [head[: len(head) // 2], head[len(head) // 2 :] + body],
     "before the body": lambda head, body: [head, body],
     "in the body": lambda head, body: [head + body[:1], body[1:]],
 }
@@ -167,6 +167,11 @@ UNUSUAL = {
     "more than a head may be": (
         WHOLE,
         post("messages", "x" * 900, f"X: {'x' * 900}"),
+        {"max_header_bytes": 1_024},
+    ),
+    "more than a head may be, in pieces": (
+        "in the head",
+        post("messages", ONE, f"X: {'x' * 1_500}"),
         {"max_header_bytes": 1_024},
     ),
     "a log of requests": (WHOLE, post("messages", ONE), {"access_log": True}),
