@@ -1,7 +1,8 @@
 """A server that cannot store says so, and says so no longer when it can."""
 
+import resource
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import httpx
 import pytest
@@ -27,10 +28,31 @@ def server(database):
         yield process, client
 
 
+@contextmanager
+def no_room(process):
+    """No byte of this process goes to any file, as on a disk that is full or has become read-only."""
+    former = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, former[1]))
+    yield
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, former)
+
+
 def check_ready(client):
     """It says so, and it stores."""
     assert client.get("/readyz").json()["status"] == "ok"
     client.post("/queues/emails/enqueue", content=b"2").raise_for_status()
+
+
+def test_a_server_is_not_ready_while_nothing_can_be_written(server):
+    process, client = server
+    with no_room(process):
+        unready = client.get("/readyz")
+        unsent = client.post("/queues/emails/enqueue", content=b"1")
+        assert client.get("/healthz").json()["status"] == "ok"
+
+    refused(unready, 503, "storage")
+    refused(unsent, 503, "not_stored")
+    check_ready(client)
 
 
 @pytest.mark.slow
