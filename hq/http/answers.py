@@ -25,27 +25,25 @@ _INTEGER = re.compile(r"-?[0-9]+")
 _defaults: dict[type[Any], Any] = {}
 
 
-async def answer(api: Api, route: Route, path: dict[str, str], scope: Any, body: bytes) -> Reply:
+async def answer(  # noqa: PLR0913, PLR0917 - a request is that much
+    api: Api, route: Route, path: dict[str, str], query: bytes, headers: Headers, body: bytes
+) -> Reply:
     """The reply to a request, counted; it never raises but for being cancelled."""
     started = perf_counter()
-    reply = await _answer(api, route, path, scope, body)
-    api.metrics.count(route.method, route.path, reply.status, perf_counter() - started)
-    return reply
-
-
-async def _answer(api: Api, route: Route, path: dict[str, str], scope: Any, body: bytes) -> Reply:
     try:
-        headers: Headers = dict(scope["headers"])
         for guard in GUARDS:
             guard(api, route, headers)
-        call = Call(api, path, _query(route, scope["query_string"]), headers, body)
+        call = Call(api, path, _query(route, query), headers, body)
         if api.terms.request_timeout_s is None:
-            return await route.handler(call)
-        return await _timed(route, call, api.terms.request_timeout_s)
+            reply = await route.handler(call)
+        else:
+            reply = await _timed(route, call, api.terms.request_timeout_s)
     except HQError as error:
-        return reply_of(error, api.line.node.clock.now)
+        reply = reply_of(error, api.line.node.clock.now)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
-        return internal_error(error)
+        reply = internal_error(error)
+    api.metrics.count(route.method, route.path, reply.status, perf_counter() - started)
+    return reply
 
 
 async def _timed(route: Route, call: Call, seconds: float) -> Reply:

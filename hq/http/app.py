@@ -11,12 +11,12 @@ from hq.http import problems
 from hq.http.answers import answer
 from hq.http.calls import Api
 from hq.http.door import Door
-from hq.http.express import Asgi, Express
+from hq.http.express import Express
 from hq.http.replies import Reply
 from hq.http.routes import ROUTES, Route
 
 
-def create_app(api: Api, *, express: bool = True) -> Asgi:
+def create_app(api: Api, *, express: bool = True) -> Door:
     """The whole application; without the express lane Quart serves everything."""
     app = Quart("hq", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = api.terms.max_body_bytes
@@ -36,7 +36,7 @@ def create_app(api: Api, *, express: bool = True) -> Asgi:
         )
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, lambda error: _response(problems.internal_error(error)))
-    return Door(api.terms, Express(api, app) if express else app)
+    return Door(api, Express(api, app) if express else app)
 
 
 def _view(api: Api, route: Route) -> Callable[..., Awaitable[Response]]:
@@ -45,7 +45,8 @@ def _view(api: Api, route: Route) -> Callable[..., Awaitable[Response]]:
             raise MethodNotAllowed([other.method for other in ROUTES if other.path == route.path])
         body = await request.get_data(cache=False)
         assert isinstance(body, bytes)
-        return _response(await answer(api, route, path, request.scope, body))
+        scope = request.scope
+        return _response(await answer(api, route, path, scope["query_string"], dict(scope["headers"]), body))
 
     return view
 

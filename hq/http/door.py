@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hq.http.calls import Terms
+from hq.http.calls import Api
 from hq.http.express import Asgi, Send, send_reply
 from hq.http.problems import BadRequest, BodyTooLarge, HeadTooLarge, Refused, reply_of
 from hq.http.reading import Receive
@@ -20,8 +20,9 @@ LONGEST_NUMBER = 18
 class Door:
     """An ASGI application in front of both lanes."""
 
-    def __init__(self, terms: Terms, onward: Asgi) -> None:
-        self._terms = terms
+    def __init__(self, api: Api, onward: Asgi) -> None:
+        self.api = api
+        self._terms = api.terms
         self._onward = onward
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:

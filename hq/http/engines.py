@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -15,10 +16,10 @@ from hypercorn.config import Sockets
 
 from hq.config import Server
 from hq.errors import ConfigInvalid
-from hq.http.express import Asgi
+from hq.http.door import Door
 from hq.http.sockets import BACKLOG
 
-Engine = Callable[[Asgi, Server, socket.socket, Callable[[], Awaitable[Any]]], Awaitable[None]]
+Engine = Callable[[Door, Server, socket.socket, Callable[[], Awaitable[Any]]], Awaitable[None]]
 
 
 class _Settings(hypercorn.Config):
@@ -35,7 +36,7 @@ class _Settings(hypercorn.Config):
 
 
 async def run_hypercorn(
-    app: Asgi, server: Server, listening: socket.socket, stopped: Callable[[], Awaitable[Any]]
+    app: Door, server: Server, listening: socket.socket, stopped: Callable[[], Awaitable[Any]]
 ) -> None:
     """Serve with Hypercorn."""
     settings = _Settings(listening, secure=server.tls_certificate is not None)
@@ -55,7 +56,7 @@ async def run_hypercorn(
 
 
 async def run_uvicorn(
-    app: Asgi, server: Server, listening: socket.socket, stopped: Callable[[], Awaitable[Any]]
+    app: Door, server: Server, listening: socket.socket, stopped: Callable[[], Awaitable[Any]]
 ) -> None:
     """Serve with uvicorn."""
     try:
@@ -64,7 +65,7 @@ async def run_uvicorn(
         raise ConfigInvalid("the engine uvicorn is not installed: pip install 'hq-queue[uvicorn]'") from None
     settings = uvicorn.Config(
         app,
-        http=patience.bounded_by(server),
+        http=partial(patience.Bounded, app.api, server),
         log_config=None,
         access_log=server.access_log,
         server_header=False,

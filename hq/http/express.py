@@ -19,14 +19,17 @@ from hq.http.routes import ROUTES, Route
 
 Send = Callable[[Any], Awaitable[None]]
 Asgi = Callable[[Any, Receive, Send], Awaitable[None]]
+ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+"""What every answer says of itself."""
 
 
 # Every express route is /first/{value}/last.
-_EXPRESS: dict[tuple[str, str, str], tuple[Route, str]] = {}
+EXPRESS: dict[tuple[str, str, str], tuple[Route, str]] = {}
+"""The route for a method, the first and the last part of a path, and what the part between is called."""
 for _route in ROUTES:
     if _route.express:
         _, _first, _value, _last = _route.path.split("/")
-        _EXPRESS[_route.method, _first, _last] = _route, _value.strip("{}")
+        EXPRESS[_route.method, _first, _last] = _route, _value.strip("{}")
 
 
 class Express:
@@ -41,7 +44,7 @@ class Express:
         if scope["type"] == "http":
             parts = scope["path"].split("/")
             if len(parts) == 4 and parts[2] and not parts[0]:
-                found = _EXPRESS.get((scope["method"], parts[1], parts[3]))
+                found = EXPRESS.get((scope["method"], parts[1], parts[3]))
                 if found is not None:
                     route, name = found
                     await self._serve(route, {name: parts[2]}, scope, receive, send)
@@ -53,10 +56,9 @@ class Express:
     ) -> None:
         try:
             body = await self._bodies.read(receive)
-            if b"wait_ms" in scope["query_string"]:
-                reply = await _while_there(answer(self._api, route, path, scope, body), receive)
-            else:
-                reply = await answer(self._api, route, path, scope, body)
+            query = scope["query_string"]
+            answering = answer(self._api, route, path, query, dict(scope["headers"]), body)
+            reply = await (_while_there(answering, receive) if b"wait_ms" in query else answering)
         except Gone:
             return
         except (BodyTooLarge, RequestTimeout) as refusal:
@@ -91,9 +93,8 @@ async def send_reply(reply: Reply, send: Send, *, close: bool = False) -> None:
     """Send a whole answer, the last of its connection if it is to close."""
     headers = [
         (b"content-type", reply.content_type.encode()),
+        *ALWAYS,
         (b"content-length", str(len(reply.body)).encode()),
-        (b"cache-control", b"no-store"),
-        (b"x-content-type-options", b"nosniff"),
         *reply.headers,
     ]
     if close:

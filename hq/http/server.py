@@ -14,6 +14,7 @@ from hq.http.app import create_app
 from hq.http.calls import Api, Terms
 from hq.http.engines import ENGINES
 from hq.http.sockets import allow_files, listen
+from hq.system.collector import calm_collector
 
 log = logging.getLogger("hq.server")
 OWN_FILES = 200
@@ -42,6 +43,8 @@ async def serve(config: Config, *, ready: Callable[[str], None]) -> None:
             with listen(server) as listening:
                 host, port = listening.getsockname()[:2]
                 address = f"[{host}]" if ":" in host else host
+                app = create_app(api)
+                calm_collector()
                 ready(f"{'http' if server.tls_certificate is None else 'https'}://{address}:{port}")
 
                 async def stopped() -> None:
@@ -49,7 +52,7 @@ async def serve(config: Config, *, ready: Callable[[str], None]) -> None:
                     log.info("stopping")
                     api.drain()
 
-                await ENGINES[server.engine](create_app(api), server, listening, stopped)
+                await ENGINES[server.engine](app, server, listening, stopped)
 
 
 def terms_of(config: Config) -> Terms:

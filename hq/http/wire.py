@@ -7,10 +7,10 @@ its words: that costs little, however large it is, and whatever it was made to d
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Hashable
 from functools import cache
 from itertools import accumulate
+from operator import attrgetter
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args
 
@@ -63,8 +63,8 @@ def decode(body: bytes, kind: type[Kind], depth: int) -> Kind:
 def decode_all(body: bytes, kind: type[Kind], depth: int) -> list[Kind] | None:
     """All objects of a JSON array at once, if nothing is wrong with any; None says nothing: look at each.
 
-    An object that says one thing twice shows in how often its name occurs in the text. Where a payload says
-    it too, or something of hq's own is nested, this cannot tell.
+    An object that says one thing twice shows in how often names occur in the text. Where a payload says one
+    too, or something of hq's own is nested, this cannot tell.
     """
     if b"\\" in body or body.count(b",") >= MAX_ITEMS:
         return None
@@ -76,22 +76,23 @@ def decode_all(body: bytes, kind: type[Kind], depth: int) -> list[Kind] | None:
     except _WRONG:
         return None
     names, defaults = _fields(cast("Hashable", kind))
-    for name, times in Counter(names(body)).items():
+    found = names(body)
+    said = 0
+    for name in set(found):
         if name not in defaults:
             return None
-        attribute, default = defaults[name]
-        if times != sum(getattr(one, attribute) is not default for one in decoded):
-            return None
-    return decoded
+        value, default = defaults[name]
+        said += len(decoded) - [*map(value, decoded)].count(default)
+    return decoded if said == len(found) else None
 
 
 @cache
-def _fields(kind: Any) -> tuple[Callable[[bytes], list[bytes]], dict[bytes, tuple[str, Any]]]:
-    """What finds the names of a kind's fields, and the defaults of those that hold no object of hq's own."""
+def _fields(kind: Any) -> tuple[Callable[[bytes], list[bytes]], dict[bytes, tuple[attrgetter[Any], Any]]]:
+    """What finds the names of a kind's fields; value and default of those that hold no object of hq's own."""
     fields = msgspec.structs.fields(kind)
     names = b"|".join(field.name.encode() for field in fields)
     flat = [field for field in fields if {*(get_args(field.type) or (field.type,))} <= _FLAT]
-    defaults = {field.name.encode(): (field.name, field.default) for field in flat}
+    defaults = {field.name.encode(): (attrgetter(field.name), field.default) for field in flat}
     return re.compile(rb'"(' + names + rb')"\s*:').findall, defaults
 
 

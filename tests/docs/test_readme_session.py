@@ -13,7 +13,8 @@ import pytest
 
 from tests.http.process import hq_serve
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
 [SESSION] = [
     block for block in re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL) if "curl" in block
 ]
@@ -47,6 +48,20 @@ def run_by_hand(command):
     return httpx.request(method, f"http://{url}", content=body, headers=headers).json()
 
 
+def runs_at(address, run):
+    """Runs a command of the README there, with what it leaves out."""
+    place = address.removeprefix("http://")
+
+    def run_there(command, **known):
+        said = [word.replace("localhost:9999", place) for word in command]
+        for name, value in known.items():
+            said = [word.replace(f'"{name}": "..."', f'"{name}": "{value}"') for word in said]
+            said = [word.replace(f"{{{name}}}", value) for word in said]
+        return run(said)
+
+    return run_there
+
+
 without_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
 
@@ -54,22 +69,14 @@ without_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is 
 def run(request, tmp_path):
     """Runs a command of the README against a server in an empty folder."""
     with hq_serve(folder=tmp_path) as (process, address):
-        place = address.removeprefix("http://")
-
-        def run_there(command, **known):
-            said = [word.replace("localhost:9999", place) for word in command]
-            for name, value in known.items():
-                said = [word.replace(f'"{name}": "..."', f'"{name}": "{value}"') for word in said]
-                said = [word.replace(f"{{{name}}}", value) for word in said]
-            return request.param(said)
-
-        yield run_there
+        yield runs_at(address, request.param)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
     assert (tmp_path / "hq.db").exists()
 
 
-def test_the_curl_session_of_the_readme_runs(run):
+def check_session(run):
+    """The session does what its reader expects."""
     created, enqueued, received, sent, polled, stats = map(run, COMMANDS)
 
     assert created["name"] == "emails"
@@ -78,6 +85,10 @@ def test_the_curl_session_of_the_readme_runs(run):
     assert [one["duplicate"] for one in sent["results"]] == [False, False]
     assert [one["payload"] for one in polled["messages"]] == [{"to": "bob@example.org"}]
     assert (stats["leased"], stats["delayed"]) == (2, 1)
+
+
+def test_the_curl_session_of_the_readme_runs(run):
+    check_session(run)
 
 
 @pytest.mark.parametrize("completing", COMPLETING, ids=["by token", "by id"])

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import anyio
 
 PATIENCE_S = 5
+LENGTH = re.compile(rb"content-length: (\d+)\r\n")
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
 
 
@@ -32,6 +33,12 @@ class Connection:
             while data := await self._reader.read(65_536):
                 received += data
         return bytes(received)
+
+    async def read_answer(self) -> bytes:
+        """One answer, by the length it tells."""
+        with anyio.fail_after(PATIENCE_S):
+            head = await self._reader.readuntil(b"\r\n\r\n")
+            return head + await self._reader.readexactly(int(LENGTH.findall(head)[0]))
 
     def half_close(self) -> None:
         """There will be no more to send."""

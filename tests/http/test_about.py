@@ -161,7 +161,7 @@ async def pruned(_):
 async def told_by(api, handler):
     """What a caller is told when a handler does this."""
     route = Route("GET", "/", Scope.PUBLIC, handler, "")
-    reply = await answer(api, route, {}, {"headers": [], "query_string": b""}, b"")
+    reply = await answer(api, route, {}, b"", {}, b"")
     headers = {
         "content-type": reply.content_type,
         "cache-control": "no-store",

@@ -4,6 +4,7 @@ import anyio
 import pytest
 
 import hq
+from hq.http import models as m
 from hq.http.calls import Terms
 from tests.http.shapes import refused
 from tests.http.ways import everywhere
@@ -38,6 +39,17 @@ async def waiting(client):
 
         yield begin
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("options", [{}, {"priority": 3, "group": "g", "headers": {"h": "v"}}])
+async def test_every_message_is_said_in_the_order_of_the_model(client, emails, options):
+    await enqueue(client, 1, 2, **options)
+    received = await client.get(f"{emails}/receive")
+    polled = await client.post(f"{emails}/poll")
+
+    for message in (received.json(), *polled.json()["messages"]):
+        assert {"id", "queue", "token", "payload", *options} <= message.keys()
+        assert [*message] == [name for name in m.Received.__struct_fields__ if name in message]
 
 
 @everywhere

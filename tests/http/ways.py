@@ -14,6 +14,7 @@ import hq
 from hq.config import Server
 from hq.http.app import create_app
 from hq.http.calls import Api, Terms
+from hq.http.door import Door
 from hq.http.engines import ENGINES
 from hq.http.express import Asgi
 from hq.http.sockets import listen
@@ -60,15 +61,15 @@ def ours(response: httpx.Response) -> list[tuple[str, str]]:
     return sorted((name, value) for name, value in response.headers.multi_items() if name not in NOT_OURS)
 
 
-async def application(api: Api, *, express: bool = True) -> Asgi:
+async def application(api: Api, *, express: bool = True) -> Door:
     """The application, made in a thread: Quart looks at the disk once, which here would count as blocking."""
     return await anyio.to_thread.run_sync(partial(create_app, api, express=express))
 
 
 @asynccontextmanager
-async def served(engine: str, api: Api, **settings) -> AsyncIterator[str]:
-    """The application on a port of its own; its address."""
-    app = await application(api)
+async def served(engine: str, api: Api, app: Door | None = None, **settings) -> AsyncIterator[str]:
+    """The application, or another one, on a port of its own; its address."""
+    app = app or await application(api)
     server = Server(port=0, engine=engine, **{"grace_s": 2, **settings})
     listening = listen(server)
     port = listening.getsockname()[1]

@@ -42,9 +42,9 @@ async def ask_all(call: Call, number: int, kind: type[Kind], build: Callable[[Ki
     return await ask_each(items, lambda item: build(wire.decode(item, kind, call.depth)), post)
 
 
-def results(told: list[Any]) -> m.Results:
+def results(told: list[Any], show: Callable[[Any], object]) -> m.Results:
     """A result or an error for each."""
-    return m.Results(results=[_failed(one) if isinstance(one, HQError) else one for one in told])
+    return m.Results(results=[_failed(one) if isinstance(one, HQError) else show(one) for one in told])
 
 
 def _failed(error: HQError) -> m.Failed:

@@ -9,7 +9,6 @@ from hq.domain.names import queue_name
 from hq.domain.replies import Delivery
 from hq.domain.settings import in_range
 from hq.errors import InvalidInput
-from hq.http import models as m
 from hq.http.calls import Call
 from hq.http.handlers.shown import received
 from hq.http.replies import NULL, Reply, encode
@@ -31,7 +30,8 @@ async def poll(call: Call) -> Reply:
     """Up to `batch` messages."""
     number = call.line.number(call.queue)
     deliveries = await _receive(call, _command(call.query))
-    return _told(call, m.Polled(messages=[received(call, call.queue, number, one) for one in deliveries]))
+    queue = call.queue
+    return _told(call, {"messages": [received(call, queue, number, one) for one in deliveries]})
 
 
 async def receive_under(call: Call) -> Reply:
@@ -40,14 +40,14 @@ async def receive_under(call: Call) -> Reply:
     call.line.guard.check()
     if call.query.prefix:
         queue_name(call.query.prefix)
-    name, deliveries = await call.line.node.receive_under(call.query.prefix, command, wait_of(call))
+    name, deliveries = await call.node.receive_under(call.query.prefix, command, wait_of(call))
     number = call.line.number(name) if deliveries else 0
-    return _told(call, m.Polled(messages=[received(call, name, number, one) for one in deliveries]))
+    return _told(call, {"messages": [received(call, name, number, one) for one in deliveries]})
 
 
 def _told(call: Call, value: object) -> Reply:
     """With the time by the clock that leases end by, for a client whose own clock may differ."""
-    return Reply(200, encode(value), headers=((b"hq-now", str(call.line.node.clock.now).encode()),))
+    return Reply(200, encode(value), headers=((b"hq-now", str(call.node.clock.now).encode()),))
 
 
 def _command(query: Any) -> Receive:
@@ -58,7 +58,7 @@ def _command(query: Any) -> Receive:
 
 
 async def _receive(call: Call, command: Receive) -> list[Delivery]:
-    return await call.line.node.receive(call.queue, command, wait_of(call))
+    return await call.node.receive(call.queue, command, wait_of(call))
 
 
 def wait_of(call: Call) -> int:

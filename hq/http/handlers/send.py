@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw
 
 from hq.domain.commands import Enqueue
 from hq.domain.messages import PLAIN_JSON, Options
-from hq.errors import HQError, InvalidInput
+from hq.errors import InvalidInput
 from hq.http import models as m
 from hq.http import wire
 from hq.http.calls import Call
@@ -22,7 +22,7 @@ BYTES = "application/octet-stream"
 JSON = "application/json"
 # What curl and browsers say of a body when they were told nothing.
 SAYS_NOTHING = "application/x-www-form-urlencoded"
-NOTHING_SAID = (None,) * 10
+NOTHING_SAID = (UNSET,) * 3 + (None,) * 12
 
 
 async def enqueue(call: Call) -> Reply:
@@ -45,11 +45,11 @@ async def enqueue_json(call: Call) -> Reply:
     if b"idempotency-key" in call.headers:
         raise InvalidInput("an Idempotency-Key is for one message: give each of many its own dedup_key")
     told = await ask_all(call, number, m.NewMessage, partial(_command, call))
-    return ok(results([one if isinstance(one, HQError) else _accepted(call, number, one) for one in told]))
+    return ok(results(told, partial(_accepted, call, number)))
 
 
 def _accepted(call: Call, number: int, reply: Any) -> m.Accepted:
-    message_id = str(call.line.id_of(number, reply.message))
+    message_id = str(call.node.id_of(number, reply.message))
     return m.Accepted(id=message_id, message_id=message_id, duplicate=reply.duplicate)
 
 
@@ -71,10 +71,10 @@ def _options(call: Call) -> Options:
 
 def _command(call: Call, new: m.NewMessage, header: bytes | None = None) -> Enqueue:
     """An envelope as a command; the header is the key of one that came alone."""
+    if header is None and isinstance(new.payload, Raw) and _is_plain(new):
+        return Enqueue(bytes(new.payload), PLAIN_JSON)
     key = _one_key(new.dedup_key, new.idempotency_key, header)
     payload, content_type = payload_of(new, call.depth)
-    if content_type == JSON and new.headers is UNSET and key is None and _is_plain(new):
-        return Enqueue(payload, PLAIN_JSON)
     options = Options(
         content_type, () if new.headers is UNSET else tuple(new.headers.items()), new.priority, new.group,
         new.concurrency_key, key, new.dedup_ms, new.delay_ms, new.ttl_ms, new.max_attempts, new.lease_ms,
@@ -84,9 +84,11 @@ def _command(call: Call, new: m.NewMessage, header: bytes | None = None) -> Enqu
 
 
 def _is_plain(new: m.NewMessage) -> bool:
+    """Whether it has nothing but its payload, as most."""
     said = (
-        new.priority, new.group, new.concurrency_key, new.dedup_ms, new.delay_ms, new.ttl_ms,
-        new.max_attempts, new.lease_ms, new.retry, new.result_ms,
+        new.payload_base64, new.content_type, new.headers, new.priority, new.group, new.concurrency_key,
+        new.dedup_key, new.idempotency_key, new.dedup_ms, new.delay_ms, new.ttl_ms, new.max_attempts,
+        new.lease_ms, new.retry, new.result_ms,
     )  # fmt: skip
     return said == NOTHING_SAID
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from msgspec import Raw, UnsetType
@@ -10,7 +11,7 @@ from msgspec import Raw, UnsetType
 from hq.domain import commands as c
 from hq.domain.commands import Command
 from hq.domain.ids import MessageId
-from hq.errors import HQError, InvalidInput, MessageNotFound, QueueNotFound
+from hq.errors import InvalidInput, MessageNotFound, QueueNotFound
 from hq.http import models as m
 from hq.http import wire
 from hq.http.calls import Call
@@ -120,22 +121,23 @@ async def _by_id(call: Call, build: Callable[[int, None], Command]) -> Reply:
     return ok(_settled(call, number, reply))
 
 
-async def _held(call: Call, kind: type[m.Held], build: Build) -> Reply:
-    return await _named(call, kind, lambda sequence, held: build(sequence, _token(held), held))
+def _held(call: Call, kind: type[m.Held], build: Build) -> Awaitable[Reply]:
+    return _named(call, kind, lambda sequence, held: build(sequence, _token(held), held))
 
 
 async def _named(call: Call, kind: type[m.Named], build: Callable[[int, Any], Command]) -> Reply:
     number = call.line.number(call.queue)
 
+    sequence_of, parse = call.node.sequence_of, MessageId.parse
+
     def command(held: Any) -> Command:
-        sequence = call.line.sequence_of(number, MessageId.parse(held.id))
-        return build(sequence, held)
+        return build(sequence_of(number, parse(held.id)), held)
 
     if body_shape(call) == "one":
         held = wire.decode(call.body, kind, call.depth)
         return ok(_settled(call, number, await call.line.node.post(number, command(held))))
     told = await ask_all(call, number, kind, command)
-    return ok(results([one if isinstance(one, HQError) else _settled(call, number, one) for one in told]))
+    return ok(results(told, partial(_settled, call, number)))
 
 
 def _json(value: Raw | UnsetType) -> bytes | None:
@@ -156,6 +158,5 @@ def _token(held: m.Held) -> bytes | None:
 
 
 def _settled(call: Call, number: int, reply: Any) -> m.Settled:
-    return m.Settled(
-        id=str(call.line.id_of(number, reply.message)), state=str(reply.state), until=reply.until
-    )
+    message_id = str(call.node.id_of(number, reply.message))
+    return m.Settled(id=message_id, state=reply.state, until=reply.until)

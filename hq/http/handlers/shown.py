@@ -5,9 +5,10 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from hq.domain.messages import Attempt, Message, Options
+from hq.domain.messages import PLAIN_JSON, Attempt, Message, Options
 from hq.domain.replies import Delivery
 from hq.domain.request_keys import producers_key
 from hq.http import models as m
@@ -18,12 +19,33 @@ JSON = "application/json"
 UTF_8 = {"utf-8", "utf8", "us-ascii"}
 
 
-def received(call: Call, queue: str, number: int, delivery: Delivery) -> m.Received:
+class PlainlyReceived(msgspec.Struct):
+    """What there is to say of most received messages, in the order of m.Received; it takes half the time."""
+
+    id: str
+    queue: str
+    payload: Raw
+    content_type: str
+    attempts: int
+    receives: int
+    enqueued_at: int
+    lease_expires_at: int
+    token: str
+
+
+def received(call: Call, queue: str, number: int, delivery: Delivery) -> m.Received | PlainlyReceived:
     """A message that the caller now holds; said field by field, for this is on the path of every receive."""
     options = delivery.options
+    message_id = str(call.node.id_of(number, delivery.message))
+    more = delivery.history or delivery.origin_id or delivery.progress
+    if options is PLAIN_JSON and not more:
+        return PlainlyReceived(
+            message_id, queue, Raw(delivery.payload), JSON, delivery.attempts, delivery.receives,
+            delivery.enqueued_at, delivery.lease_expires_at, delivery.token.hex(),
+        )  # fmt: skip
     payload, payload_base64 = _payload(options.content_type, delivery.payload)
     return m.Received(
-        id=str(call.line.id_of(number, delivery.message)),
+        id=message_id,
         queue=queue,
         token=delivery.token.hex(),
         payload=payload,
