@@ -60,6 +60,7 @@ from hq.errors import (
     UsedElsewhere,
 )
 from hq.system import blocking
+from hq.system.collector import calm_collector
 from hq.system.consume import Consumer
 from hq.system.events import Events
 from hq.system.keywords import Outgoing
@@ -161,6 +162,7 @@ __all__ = [
     "Worker",
     "__version__",
     "blocking",
+    "calm_collector",
     "current_message",
     "errors",
     "open",

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from importlib import import_module
 from typing import Annotated
@@ -15,6 +16,7 @@ import typer
 from hq.cli.serve import log_to_stderr
 from hq.config import Log
 from hq.errors import InvalidInput
+from hq.system.collector import calm_collector
 from hq.system.open import open as open_system
 from hq.worker.health import health
 from hq.worker.worker import Worker
@@ -33,7 +35,17 @@ def work(target: Target, *, database: Database = None, health: Health = None) ->
     """Work on queues until SIGTERM or Ctrl-C; a second one does not wait for what is in hand."""
     log_to_stderr(Log())
     url = database or os.environ.get("HQ_DATABASE") or "./hq.db"
-    asyncio.run(_work(worker_at(target), url, None if health is None else _address(health)))
+    with asyncio.Runner(loop_factory=_uvloop()) as runner:
+        runner.run(_work(worker_at(target), url, None if health is None else _address(health)))
+
+
+def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """How a loop of uvloop is made, if it is installed."""
+    try:
+        make: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
+    except ImportError:
+        return None
+    return make
 
 
 def worker_at(target: str) -> Worker:
@@ -80,6 +92,7 @@ async def _work(worker: Worker, url: str, address: tuple[str, int] | None) -> No
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, number)
         typer.echo(f"hq works on {', '.join(handler.source.name for handler in worker.handlers())}")
+        calm_collector()
         try:
             await worker.run(system)
         except asyncio.CancelledError:
