@@ -30,7 +30,7 @@ from hq.domain import commands as c
 from hq.domain.chance import Chance
 from hq.domain.commands import Command, Configure, Receive
 from hq.domain.counters import Counters
-from hq.domain.ids import MessageId, sequence_of
+from hq.domain.ids import MessageId, id_text, sequence_in, sequence_of
 from hq.domain.names import queue_name
 from hq.domain.replies import Delivery, Outcome
 from hq.domain.settings import MAX_SPAN_MS, Settings, in_range
@@ -186,6 +186,14 @@ class Node:
         """The id of a message of this store."""
         return MessageId(self._backend.incarnation, number, sequence)
 
+    def id_text(self, number: int, sequence: int) -> str:
+        """The id of a message of this store, written out."""
+        return id_text(self._backend.incarnation, number, sequence)
+
+    def sequence_in(self, number: int, text: str) -> int:
+        """The sequence that an id as text names in this queue; InvalidInput if it is no id."""
+        return sequence_in(text, number, self._backend.incarnation, {})
+
     def sequence_of(self, number: int, message_id: MessageId) -> int:
         """The sequence an id names in this queue, else MessageNotFound."""
         return sequence_of(message_id, number, self._backend.incarnation, {})
@@ -302,7 +310,7 @@ class Node:
             self._tasks.start_soon(self._carry, number)
 
     async def _carry(self, number: int) -> None:
-        post = Post(self._ask, self.number, lambda *message: str(self.id_of(*message)), self.clock)
+        post = Post(self._ask, self.number, self.id_text, self.clock)
         try:
             await Courier(number, post).run()
         finally:

@@ -14,6 +14,7 @@ from hq.errors import InvalidInput, MessageNotFound
 
 SEQUENCE_BITS = 58
 MAX_SEQUENCE = (1 << SEQUENCE_BITS) - 1
+NO_ID = "a message id is a UUID"
 _VERSION = 0x8
 _VARIANT = 0b10
 _USUAL = 36
@@ -27,9 +28,7 @@ class MessageId(NamedTuple):
     sequence: int
 
     def __str__(self) -> str:
-        head, bits = _head_of(self.incarnation, self.queue)
-        tail = f"{bits | self.sequence:016x}"
-        return f"{head}-{tail[:4]}-{tail[4:]}"
+        return id_text(self.incarnation, self.queue, self.sequence)
 
     @classmethod
     def parse(cls, text: str) -> MessageId:
@@ -43,10 +42,17 @@ class MessageId(NamedTuple):
                 raise MessageNotFound
             return cls.parse(str(uuid.UUID(text)))
         except (ValueError, AttributeError, TypeError):
-            raise InvalidInput("a message id is a UUID") from None
+            raise InvalidInput(NO_ID) from None
 
 
 # All ids of a queue begin alike, so that their beginning is made and read once.
+
+
+def id_text(incarnation: int, queue: int, sequence: int) -> str:
+    """An id as text, for those who need no more of it."""
+    head, bits = _head_of(incarnation, queue)
+    tail = f"{bits | sequence:016x}"
+    return f"{head}-{tail[:4]}-{tail[4:]}"
 
 
 @lru_cache(maxsize=4_096)
@@ -78,3 +84,16 @@ def sequence_of(message_id: MessageId, queue: int, incarnation: int, older: Mapp
     if not known:
         raise MessageNotFound
     return message_id.sequence
+
+
+def sequence_in(text: str, queue: int, incarnation: int, older: Mapping[int, int]) -> int:
+    """The same of an id as text; one of this queue and incarnation is not parsed further than it must be."""
+    head, bits = _head_of(incarnation, queue)
+    if len(text) == _USUAL and text[:18] == head and text[18] == text[23] == "-":
+        try:
+            low = int.from_bytes(bytes.fromhex(text[19:23] + text[24:]))
+        except ValueError:
+            raise InvalidInput(NO_ID) from None
+        if low ^ bits <= MAX_SEQUENCE:
+            return low & MAX_SEQUENCE
+    return sequence_of(MessageId.parse(text), queue, incarnation, older)

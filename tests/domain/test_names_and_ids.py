@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hq.domain.ids import MAX_SEQUENCE, MessageId, sequence_of
+from hq.domain.ids import MAX_SEQUENCE, MessageId, sequence_in, sequence_of
 from hq.domain.names import is_under, queue_name
 from hq.errors import InvalidInput, MessageNotFound
 
@@ -120,3 +120,23 @@ def test_an_id_from_before_a_restore_is_good_up_to_the_restored_sequence():
     assert sequence_of(MessageId(8, 2, 50), 2, 9, older) == 50
     with pytest.raises(MessageNotFound):
         sequence_of(MessageId(8, 2, 51), 2, 9, older)
+
+
+def parsed(text, *place):
+    return sequence_of(MessageId.parse(text), *place)
+
+
+def outcome_of(find, *arguments):
+    try:
+        return find(*arguments)
+    except (InvalidInput, MessageNotFound) as refusal:
+        return refusal.code, str(refusal)
+
+
+@given(IDS, NUMBERS, NUMBERS, st.integers(0, 40), st.text("0123456789abcdefABCDEF-_+ z", max_size=3))
+def test_an_id_as_text_names_what_the_id_names(message_id, queue, incarnation, at, other):
+    text = str(message_id)
+    for candidate in (text, text[:at] + other + text[at + len(other) :], text.upper()):
+        for of_queue, of_store in ((message_id.queue, message_id.incarnation), (queue, incarnation)):
+            place = (candidate, of_queue, of_store, {incarnation: 1_000})
+            assert outcome_of(sequence_in, *place) == outcome_of(parsed, *place)

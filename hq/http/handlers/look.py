@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import UNSET, Raw
 
 from hq.domain import commands as c
-from hq.domain.ids import MessageId
 from hq.domain.tasks import Scope
 from hq.http import models as m
 from hq.http.calls import Call
@@ -52,7 +51,7 @@ async def explain(call: Call) -> Reply:
         m.Blocker(
             code=one.code,
             until=one.until,
-            message_id=None if one.message is None else str(call.line.id_of(number, one.message)),
+            message_id=None if one.message is None else call.node.id_text(number, one.message),
             reason=one.reason,
         )
         for one in told.blockers
@@ -97,4 +96,4 @@ async def _looked(call: Call, command: c.Peek | c.Browse) -> Reply:
 
 def _found(call: Call, text: str) -> tuple[int, int]:
     number = call.line.number(call.queue)
-    return number, call.line.sequence_of(number, MessageId.parse(text))
+    return number, call.node.sequence_in(number, text)

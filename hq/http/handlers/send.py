@@ -49,7 +49,7 @@ async def enqueue_json(call: Call) -> Reply:
 
 
 def _accepted(call: Call, number: int, reply: Any) -> m.Accepted:
-    message_id = str(call.node.id_of(number, reply.message))
+    message_id = call.node.id_text(number, reply.message)
     return m.Accepted(id=message_id, message_id=message_id, duplicate=reply.duplicate)
 
 

@@ -80,7 +80,7 @@ async def extend(call: Call) -> Reply:
 async def delete(call: Call) -> Reply:
     """Take a message out, in whatever state it is."""
     number = call.line.number(call.queue)
-    sequence = call.line.sequence_of(number, MessageId.parse(call.path["id"]))
+    sequence = call.node.sequence_in(number, call.path["id"])
     return ok(_settled(call, number, await call.line.node.post(number, c.Delete(sequence))))
 
 
@@ -128,10 +128,10 @@ def _held(call: Call, kind: type[m.Held], build: Build) -> Awaitable[Reply]:
 async def _named(call: Call, kind: type[m.Named], build: Callable[[int, Any], Command]) -> Reply:
     number = call.line.number(call.queue)
 
-    sequence_of, parse = call.node.sequence_of, MessageId.parse
+    sequence_in = call.node.sequence_in
 
     def command(held: Any) -> Command:
-        return build(sequence_of(number, parse(held.id)), held)
+        return build(sequence_in(number, held.id), held)
 
     if body_shape(call) == "one":
         held = wire.decode(call.body, kind, call.depth)
@@ -158,5 +158,5 @@ def _token(held: m.Held) -> bytes | None:
 
 
 def _settled(call: Call, number: int, reply: Any) -> m.Settled:
-    message_id = str(call.node.id_of(number, reply.message))
+    message_id = call.node.id_text(number, reply.message)
     return m.Settled(id=message_id, state=reply.state, until=reply.until)

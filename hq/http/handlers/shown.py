@@ -36,7 +36,7 @@ class PlainlyReceived(msgspec.Struct):
 def received(call: Call, queue: str, number: int, delivery: Delivery) -> m.Received | PlainlyReceived:
     """A message that the caller now holds; said field by field, for this is on the path of every receive."""
     options = delivery.options
-    message_id = str(call.node.id_of(number, delivery.message))
+    message_id = call.node.id_text(number, delivery.message)
     more = delivery.history or delivery.origin_id or delivery.progress
     if options is PLAIN_JSON and not more:
         return PlainlyReceived(
@@ -71,7 +71,7 @@ def shown(call: Call, queue: str, number: int, message: Message, state: str) -> 
     """A message that the caller only looks at."""
     assert message.payload is not None, "a look brings the payload"
     return m.Shown(
-        id=str(call.line.id_of(number, message.sequence)),
+        id=call.node.id_text(number, message.sequence),
         queue=queue,
         state=state,
         attempts=message.attempts,
