@@ -338,3 +338,17 @@ def test_a_long_backlog_of_many_groups_is_received_in_each_groups_order(new_queu
             complete(queue, delivery)
 
     assert came == expected
+
+
+def test_a_group_is_ranked_by_its_new_head_when_a_stored_message_in_the_way_is_deleted(new_queue):
+    queue = new_queue()
+    queue.enqueue(b"a", group="A")
+    second = queue.enqueue(b"b", group="A")
+    queue.enqueue(b"c", group="A", priority=7)
+    queue.checkpoint()
+    queue.shed()
+    complete(queue, queue.take())
+    queue.ask(Delete(second))
+    queue.enqueue(b"d", priority=3)
+
+    assert queue.received(1) == "c"
