@@ -209,6 +209,12 @@ class DatabaseInUse(StorageError):
     code = "database_in_use"
 
 
+class StoreNotEmpty(CallerError):
+    """A backup is restored where there is no database yet; name a new file or an empty schema."""
+
+    code = "store_not_empty"
+
+
 class DatabaseLocked(StorageError):
     """Another program has locked the database file; close it there and try again."""
 

@@ -131,9 +131,15 @@ class Node:
         self._check_open()
         await self._backend.check()
 
-    async def compact(self) -> None:
-        """Have storage give back the room it does not use, beside all other work."""
+    async def ready(self) -> str:
+        """What an answer survives, if storage takes writes now."""
+        await self.check()
+        return self.durability
+
+    async def compact(self, name: str) -> None:
+        """Have storage give back the room it does not use: the store is one for all queues."""
         self._check_open()
+        self.number(name)
         await self._janitor.compact()
 
     @property

@@ -190,6 +190,11 @@ def now(body: bytes) -> int:
     return msgspec.json.decode(body, type=m.Health).now
 
 
+def durability(body: bytes) -> str:
+    """What an answer of the server survives."""
+    return msgspec.json.decode(body, type=m.Readiness).durability
+
+
 def event(text: str) -> Event:
     """Something that happened."""
     shown = msgspec.json.decode(text, type=m.Event)

@@ -49,7 +49,10 @@ RARE = frozenset({"configured"})
 
 @asynccontextmanager
 async def remote(
-    url: str, clock: Clock | None = None, patience: Patience = DEFAULT_PATIENCE
+    url: str,
+    clock: Clock | None = None,
+    patience: Patience = DEFAULT_PATIENCE,
+    api_key: str | None = None,
 ) -> AsyncIterator[RemoteNode]:
     """The node at this URL, that answers."""
     try:
@@ -58,7 +61,7 @@ async def remote(
         raise UnsupportedUrl(f"{url!r} is no URL: {error}") from None
     if not parsed.host or parsed.query or parsed.fragment:
         raise UnsupportedUrl(f"{url!r} is no address of a server; {UnsupportedUrl.__doc__}")
-    async with connected(Address(url), clock, patience) as node:
+    async with connected(Address(url, api_key=api_key), clock, patience) as node:
         await node.greet()
         yield node
 
@@ -200,6 +203,18 @@ class RemoteNode:
         row: QueueRow = await self._send(Ask("GET", f"/queues/{name}", answers.queue_row))
         self._asked[name] = row.settings
         return row.settings
+
+    async def ready(self) -> str:
+        durability: str = await self._send(Ask("GET", "/readyz", answers.durability))
+        return durability
+
+    async def compact(self, name: str) -> None:
+        await self._send(Ask("POST", f"/queues/{name}/compact"))
+
+    async def metrics(self) -> str:
+        """What the server counts, as Prometheus reads it."""
+        text: str = await self._send(Ask("GET", "/metrics", bytes.decode))
+        return text
 
     async def configure(self, name: str, settings: Settings) -> None:
         """Only what differs from the settings last asked for is said: others may have changed the rest."""

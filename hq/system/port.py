@@ -38,6 +38,9 @@ class Port(Protocol):
     def clock(self) -> Clock:
         """The clock leases end by."""
 
+    async def ready(self) -> str:
+        """What an answer survives: `power`, `process` or `nothing`; an error if nothing can be stored now."""
+
     def number(self, name: str) -> int:
         """The number of a queue."""
 
@@ -76,6 +79,9 @@ class Port(Protocol):
 
     async def configure(self, name: str, settings: Settings) -> None:
         """Give a queue new settings, in place of those last asked for."""
+
+    async def compact(self, name: str) -> None:
+        """Give free space of the store of a queue back, beside all other work."""
 
     def watch(self, wanted: Wanted) -> Watching:
         """The events of the journal."""

@@ -32,8 +32,8 @@ PAGE = 100
 class Queue:
     """A handle that costs nothing: whether there is such a queue is seen when a verb asks it.
 
-    A verb that takes a message takes the message, its id, or a list of either. With a list, one refusal stops
-    nothing: the answer has a result or an error for each.
+    A verb that takes a message takes the message, its id, its id and token (hq.Held), or a list of these.
+    With a list, one refusal stops nothing: the answer has a result or an error for each.
     """
 
     __slots__ = ("_line", "_settler", "name")
@@ -272,6 +272,11 @@ class Queue:
         """The queue in numbers."""
         stats: Stats = await self._line.ask(self.name, c.Count())
         return stats
+
+    async def compact(self) -> None:
+        """Give free space back; the store is one for all queues, so this is more than the queue's own."""
+        self._line.guard.check()
+        await self._line.node.compact(self.name)
 
     async def peek(self, limit: int = 1) -> list[SeenMessage]:
         """The messages that are next, left where they are."""

@@ -45,6 +45,11 @@ class System:
         """The clock that leases go by."""
         return self.line.node.clock
 
+    async def ready(self) -> str:
+        """What an answer survives, `power`, `process` or `nothing`; an error if nothing can be stored now."""
+        self.line.guard.check()
+        return await self.line.node.ready()
+
     async def create_queue(self, name: str, **settings: Unpack[SettingsKeywords]) -> Queue:
         """Make a queue, or find it if it has these settings; hq.Settings has the defaults."""
         self.line.guard.check()

@@ -36,6 +36,10 @@ class System:
         """The clock that leases go by."""
         return self._system.clock
 
+    def ready(self) -> str:
+        """What an answer survives; an error if nothing can be stored now."""
+        return self._call(self._system.ready)
+
     def create_queue(self, name: str, **settings: Unpack[SettingsKeywords]) -> Queue:
         """Make a queue, or find it if it has these settings; hq.Settings has the defaults."""
         return Queue(self._call(self._system.create_queue, name, **settings), self._call)
@@ -92,6 +96,8 @@ def open(
     access: str = "shared",
     postgres: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    api_key: str | None = None,
+    patience_s: float = 15.0,
     clock: Clock | None = None,
     chance: Chance | None = None,
 ) -> Iterator[System]:
@@ -102,6 +108,8 @@ def open(
         access=access,
         postgres=postgres,
         limits=limits,
+        api_key=api_key,
+        patience_s=patience_s,
         clock=clock,
         chance=chance,
     )
