@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from hq.cli import about, dead_letters, message, queue
+from hq.cli import about, dead_letters, export, message, queue
 from hq.cli.exits import FAILURE, exit_code
 from hq.cli.migrate import migrate
 from hq.cli.serve import serve
@@ -34,6 +34,7 @@ app.add_typer(queue.app, name="queue")
 app.add_typer(message.app, name="message")
 app.add_typer(dead_letters.app, name="dlq")
 about.add_to(app)
+export.add_to(app)
 app.command()(migrate)
 
 

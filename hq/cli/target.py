@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from hq.cli.show import Show
-from hq.errors import InvalidInput
+from hq.errors import DatabaseInUse, InvalidInput
 
 if TYPE_CHECKING:
     from hq.system.queue import Queue
@@ -58,9 +58,19 @@ class Target:
 
 @asynccontextmanager
 async def opened(place: Place) -> AsyncIterator[System]:
-    """The system there, for as long as a command works on it."""
+    """The system there, for as long as a command works on it.
+
+    A file is held for that time and not shared: serving it to others would take longer than most commands
+    do. One that another process shares is asked for there.
+    """
     from hq.system.open import open as open_system
 
     key = os.environ.get("HQ_API_KEY") or None
-    async with open_system(place.where(), api_key=key, patience_s=PATIENCE_S) as system:
+    where = place.where()
+    async with AsyncExitStack() as stack:
+        try:
+            opening = open_system(where, access="exclusive", api_key=key, patience_s=PATIENCE_S)
+            system = await stack.enter_async_context(opening)
+        except DatabaseInUse:
+            system = await stack.enter_async_context(open_system(where))
         yield system

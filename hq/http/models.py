@@ -236,6 +236,21 @@ class Results(Given, kw_only=True):
     results: list[Any]
 
 
+class LineRefused(Given, kw_only=True):
+    """A line of an import that is no message, or that the queue does not take."""
+
+    line: int
+    error: ItemError
+
+
+class Imported(Given, kw_only=True, omit_defaults=False):
+    """How many lines are new messages, how many were imported before, and which were refused."""
+
+    imported: int
+    duplicates: int
+    refused: list[LineRefused]
+
+
 class Settled(Given, kw_only=True, omit_defaults=False):
     """What became of a message, and when it comes again or its lease ends."""
 

@@ -8,6 +8,7 @@ from typing import Any, Unpack, overload
 
 from hq.domain import commands as c
 from hq.domain import replies
+from hq.domain.messages import short_text
 from hq.domain.replies import Stats
 from hq.domain.settings import Rate, Settings
 from hq.domain.tasks import Scope, TaskKind
@@ -16,6 +17,7 @@ from hq.system import schedules, tasks
 from hq.system.consume import Consumer, Terms
 from hq.system.each import ask_each
 from hq.system.events import Events, events
+from hq.system.imports import MAX_SOURCE_CHARS, message_of
 from hq.system.keywords import EnqueueKeywords, Outgoing, SettingsKeywords, changed, enqueue_command
 from hq.system.lease import Lease
 from hq.system.line import Line
@@ -56,6 +58,23 @@ class Queue:
         """Put many in, in their order: payloads, or Outgoing values where a message has options."""
         number = self._line.number(self.name)
         told = await ask_each(items, _command_of, partial(self._line.node.post_many, number))
+        return [one if isinstance(one, HQError) else self._accepted(number, one) for one in told]
+
+    async def import_lines(
+        self, lines: Sequence[tuple[int, bytes]], *, source: str = ""
+    ) -> list[Accepted | HQError]:
+        """Put a message in for each numbered line of NDJSON; a line that comes again is a duplicate.
+
+        It is known again for a week by its number, its text and its `source`: another source is another file.
+        """
+        short_text("source", source, MAX_SOURCE_CHARS)
+        now = self._line.node.clock.now
+        number = self._line.number(self.name)
+
+        def command(line: tuple[int, bytes]) -> c.Enqueue:
+            return message_of(line[1], line[0], source, now).command
+
+        told = await ask_each(lines, command, partial(self._line.node.post_many, number))
         return [one if isinstance(one, HQError) else self._accepted(number, one) for one in told]
 
     async def receive(

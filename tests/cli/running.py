@@ -14,7 +14,9 @@ HQ = Path(sys.executable).with_name("hq")
 PLACES = ("server", "database")
 PATIENCE_S = 120
 INHERITED = {
-    name: value for name, value in os.environ.items() if not name.startswith(("HQ_", "NO_COLOR", "FORCE_COLOR"))
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("HQ_", "NO_COLOR", "FORCE_COLOR"))
 }
 
 

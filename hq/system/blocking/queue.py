@@ -52,6 +52,11 @@ class Queue:
     def enqueue_many(self, items: Sequence[Payload | Outgoing]) -> list[Accepted | HQError]:
         return self._call(self._queue.enqueue_many, items)
 
+    def import_lines(
+        self, lines: Sequence[tuple[int, bytes]], *, source: str = ""
+    ) -> list[Accepted | HQError]:
+        return self._call(self._queue.import_lines, lines, source=source)
+
     def receive(
         self, limit: int = 1, *, wait_ms: int = 0, lease_ms: int | None = None, holder: str | None = None
     ) -> list[Message]:
