@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from hq.cli import about, dead_letters, export, message, queue
+from hq.cli import about, backup, config, dead_letters, doctor, export, message, queue
 from hq.cli.exits import FAILURE, exit_code
 from hq.cli.migrate import migrate
 from hq.cli.serve import serve
@@ -35,6 +35,9 @@ app.add_typer(message.app, name="message")
 app.add_typer(dead_letters.app, name="dlq")
 about.add_to(app)
 export.add_to(app)
+app.add_typer(config.app, name="config")
+doctor.add_to(app)
+backup.add_to(app)
 app.command()(migrate)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from hq.actors.watch import Event
-from hq.backends.port import QueueRow
+from hq.backends.port import Examined, QueueRow
 from hq.client.errors import ItemError, told
 from hq.domain import replies
 from hq.domain.messages import Attempt, Message, Options, State
@@ -193,6 +193,12 @@ def now(body: bytes) -> int:
 def durability(body: bytes) -> str:
     """What an answer of the server survives."""
     return msgspec.json.decode(body, type=m.Readiness).durability
+
+
+def examined(body: bytes) -> Examined:
+    """What storage is, and what of it cannot be read."""
+    shown = msgspec.json.decode(body, type=m.Examined)
+    return Examined(shown.facts, shown.damage)
 
 
 def event(text: str) -> Event:

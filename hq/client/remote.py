@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import fields
-from typing import Any
+from typing import IO, Any
 
 import anyio
 import anyio.to_thread
@@ -15,11 +15,11 @@ import httpx
 
 from hq.actors.clock import Clock
 from hq.actors.watch import Wanted
-from hq.backends.port import QueueRow
+from hq.backends.port import Examined, QueueRow
 from hq.client import answers, requests
 from hq.client.calls import Address, Calls, Patience, connections
 from hq.client.clock import RemoteClock
-from hq.client.errors import Unanswered, Unsent
+from hq.client.errors import Unanswered, Unsent, error_of
 from hq.client.requests import Ask
 from hq.client.watch import RemoteWatch
 from hq.domain.commands import Command, Receive, Release
@@ -38,6 +38,8 @@ POLL_MS = 30_000
 """How long one request may wait for messages; proxies let go after a minute."""
 PAGE = 1_000
 GRACE_S = 10.0
+BACKUP_S = 3_600.0
+"""How long a server may take to make a backup before it begins to send it."""
 ON_ITS_WAY_S = 0.05
 """How long an answer may take that was on its way when its caller gave up."""
 SECOND_MS = 1_000
@@ -203,6 +205,21 @@ class RemoteNode:
         row: QueueRow = await self._send(Ask("GET", f"/queues/{name}", answers.queue_row))
         self._asked[name] = row.settings
         return row.settings
+
+    async def examine(self, most: int) -> Examined:
+        found: Examined = await self._send(Ask("GET", "/examine", answers.examined, query={"most": most}))
+        return found
+
+    async def backup(self, to: IO[bytes]) -> None:
+        """Write a backup of all the server has to a file."""
+        try:
+            async with self._waits.http.stream("GET", "/backup", timeout=BACKUP_S) as response:
+                if not response.is_success:
+                    raise error_of(response.status_code, await response.aread())
+                async for chunk in response.aiter_bytes():
+                    await anyio.to_thread.run_sync(to.write, chunk)
+        except httpx.TransportError as error:
+            raise Unreachable("The server hung up before the backup was whole.") from error
 
     async def ready(self) -> str:
         durability: str = await self._send(Ask("GET", "/readyz", answers.durability))

@@ -373,6 +373,13 @@ class Readiness(Given, kw_only=True):
     queues: int
 
 
+class Examined(Given, kw_only=True, omit_defaults=False):
+    """What storage is and how it is set, and what of all it has cannot be read."""
+
+    facts: dict[str, str | int]
+    damage: list[str]
+
+
 class JournalBounds(Given, kw_only=True, omit_defaults=False):
     """The first position there is and the last that is final; all up to `pruned` is no longer kept.
 

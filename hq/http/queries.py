@@ -167,3 +167,9 @@ class ImportQuery(Taken, kw_only=True):
 
     source: str = ""
     first: int = 1
+
+
+class ExamineQuery(Taken, kw_only=True):
+    """How many damaged things to tell of."""
+
+    most: int = 100

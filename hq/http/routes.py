@@ -12,6 +12,7 @@ from hq.http import queries as q
 from hq.http.calls import Handler
 from hq.http.handlers import (
     about,
+    backup,
     events,
     export,
     health,
@@ -172,6 +173,10 @@ ROUTES = [
           q.EventsQuery, reply=EVENTS),
     Route("GET", "/queues/{queue}/events", Scope.READ, events.queue_events,
           "What happens to a queue, as server-sent events", q.QueueEventsQuery, reply=EVENTS),
+    Route("GET", "/backup", Scope.ADMIN, backup.backup, "All there is, as a file that can be restored",
+          reply=backup.SQLITE),
+    Route("GET", "/examine", Scope.ADMIN, health.examine,
+          "Read all that is stored, and tell what cannot be read", q.ExamineQuery, reply=m.Examined),
     Route("GET", "/metrics", Scope.READ, about.metrics, "For Prometheus", reply="text/plain"),
     Route("GET", "/openapi.json", Scope.PUBLIC, about.openapi, "This, for programs", reply=dict[str, Any]),
     Route("GET", "/docs", Scope.PUBLIC, about.page, "This, for people", reply="text/html"),

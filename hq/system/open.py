@@ -59,14 +59,22 @@ def open(
     scheme = _SCHEME.match(text)
     if scheme is not None and scheme[1] in {"http", "https"}:
         return Opening(partial(_remote, text, clock, api_key, patience_s))
-    if scheme is not None and scheme[1] in _POSTGRES:
+    if is_postgres(text):
         return Opening(embedded(partial(_open_postgres, text, durability, postgres or {}), new_node))
-    path = _path_of(text, scheme)
+    path = path_of(text)
     hold = embedded(partial(_open_sqlite, path, durability), new_node)
     return Opening(hold if access == "exclusive" else partial(_shared, path, hold, clock))
 
 
-def _path_of(url: str, scheme: re.Match[str] | None) -> str:
+def is_postgres(url: str) -> bool:
+    """Whether a URL leads to a Postgres database."""
+    scheme = _SCHEME.match(url)
+    return scheme is not None and scheme[1] in _POSTGRES
+
+
+def path_of(url: str) -> str:
+    """The path of a SQLite file, as it is or in a URL."""
+    scheme = _SCHEME.match(url)
     if scheme is None:
         path = url
     elif scheme[1] == "sqlite" and url.startswith("sqlite:///"):
@@ -115,18 +123,19 @@ async def _open_sqlite(path: str, durability: str) -> Backend:
 
 
 async def _open_postgres(url: str, durability: str, options: Mapping[str, Any]) -> Backend:
-    backend = await anyio.to_thread.run_sync(_postgres, url, durability, options)
+    backend = await anyio.to_thread.run_sync(postgres_backend, url, {"durability": durability, **options})
     await backend.open()
     opened: Backend = backend
     return opened
 
 
-def _postgres(url: str, durability: str, options: Mapping[str, Any]) -> Any:
+def postgres_backend(url: str, options: Mapping[str, Any]) -> Any:
+    """A backend of Postgres, that is not open yet."""
     try:
         postgres = import_module("hq.backends.postgres")
     except ModuleNotFoundError as error:
         raise UnsupportedUrl(f"{error.name} is not installed: pip install 'hq-queue[postgres]'") from error
-    return postgres.backend_of(url, **{"durability": durability, **options})
+    return postgres.backend_of(url, **options)
 
 
 def _sqlite(path: str, durability: str) -> Any:

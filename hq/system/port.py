@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from hq.actors.clock import Clock
 from hq.actors.watch import Event, Wanted
-from hq.backends.port import QueueRow
+from hq.backends.port import Examined, QueueRow
 from hq.domain.commands import Command, Receive
 from hq.domain.ids import MessageId
 from hq.domain.replies import Delivery, Outcome
@@ -37,6 +37,9 @@ class Port(Protocol):
     @property
     def clock(self) -> Clock:
         """The clock leases end by."""
+
+    async def examine(self, most: int) -> Examined:
+        """Read all that is stored: what storage is, and what of it cannot be read, for so many things."""
 
     async def ready(self) -> str:
         """What an answer survives: `power`, `process` or `nothing`; an error if nothing can be stored now."""

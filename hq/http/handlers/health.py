@@ -13,6 +13,12 @@ async def healthz(call: Call) -> Reply:
     return ok(m.Health(status="ok", now=call.node.clock.now))
 
 
+async def examine(call: Call) -> Reply:
+    """Read all that is stored."""
+    found = await call.node.examine(call.query.most)
+    return ok(m.Examined(facts=found.facts, damage=found.damage))
+
+
 async def readyz(call: Call) -> Reply:
     """Storage answers, and the server is not stopping."""
     if call.api.draining:
