@@ -10,6 +10,7 @@ import typer
 
 from hq.cli.show import Show
 from hq.cli.target import AsJson, Database, Place, Url, opened
+from hq.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hq.config import Config
@@ -60,7 +61,8 @@ async def _backup(place: Place, to: Path) -> None:
 
         async with opened(place) as system:
             node = system.line.node
-            assert isinstance(node, RemoteNode), "a URL that is no database leads to a server"
+            if not isinstance(node, RemoteNode):
+                raise InvalidInput("HQ_URL leads to no server; name a database by --database")
             with making(to) as part, part.open("wb") as file:
                 await node.backup(file)
     check(to)

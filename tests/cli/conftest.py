@@ -1,10 +1,13 @@
 """One server and one database for each module; each test has queues of its own."""
 
+import asyncio
 from itertools import count
+from uuid import uuid4
 
 import pytest
 
 from tests.cli.running import PLACES, hq_at
+from tests.conftest import execute, in_database
 
 NUMBERS = count(1)
 
@@ -37,3 +40,12 @@ def dead(hq, name):
     ids = [one["id"] for one in hq.lines("message", "poll", name, "--batch", "2")]
     hq("message", "nack", name, "--ids", ",".join(ids))
     return name, ids
+
+
+@pytest.fixture
+def empty_postgres(postgres_server):
+    """The URL of a database that has nothing."""
+    name = f"hq_cli_{uuid4().hex[:12]}"
+    asyncio.run(execute(postgres_server, f"CREATE DATABASE {name}"))
+    yield in_database(postgres_server, name)
+    asyncio.run(execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)"))
