@@ -12,7 +12,7 @@ import typer
 from hq.cli.show import Show
 from hq.cli.target import AsJson
 
-app = typer.Typer(help="Look at the configuration.")
+app = typer.Typer(no_args_is_help=True, help="Look at the configuration.")
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="A TOML file; see configs/.")]
 Database = Annotated[str | None, typer.Option("-d", "--database", help="As of `hq serve`.")]

@@ -13,7 +13,7 @@ from hq.cli.requeue import Group, PerSecond, Reason, requeue_all
 from hq.cli.settling import MessageIds, settle, targets_of
 from hq.cli.target import Target
 
-app = typer.Typer(help="Look at dead letters, bring them back, take them out.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="Look at dead letters, bring them back, take them out.")
 
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000, help="How many at most.")]
 After = Annotated[str | None, typer.Option("--after", help="Those after this id: the next page.")]

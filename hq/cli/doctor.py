@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hq.system.queue import Queue
 
 COLUMNS = ("verdict", "about", "finding")
+PATIENCE_S = 10
 FIXED = (3, 51, 3)
 """Older versions can damage a log that one connection resets while another checkpoints."""
 
@@ -66,11 +67,21 @@ async def _findings(at: Target) -> AsyncIterator[Finding]:
     if not damage:
         yield Finding("good", "storage", "everything that is stored can be read")
     for queue in await at.system.queues():
-        try:
-            async for finding in _of_queue(queue):
-                yield finding
-        except HQError as error:
-            yield Finding("bad", queue.name, str(error))
+        for finding in await _patiently(queue):
+            yield finding
+
+
+async def _patiently(queue: Queue) -> list[Finding]:
+    """What is to be told of a queue; one that cannot be loaded does not answer."""
+    import anyio
+
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            return [finding async for finding in _of_queue(queue)]
+    except TimeoutError:
+        return [Finding("bad", queue.name, f"it did not answer in {PATIENCE_S} s; its node logs why")]
+    except HQError as error:
+        return [Finding("bad", queue.name, str(error))]
 
 
 def _version(facts: dict[str, Any]) -> Finding:

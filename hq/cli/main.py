@@ -6,13 +6,24 @@ What a command needs is imported when it runs: `hq --help` reads none of it.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from typing import Annotated
 
 import typer
 
-from hq.cli import about, backup, config, dead_letters, doctor, export, message, queue
+from hq.cli import (
+    about,
+    backup,
+    bench,
+    config,
+    dead_letters,
+    doctor,
+    export,
+    message,
+    queue,
+    schedule,
+    top,
+)
 from hq.cli.exits import FAILURE, exit_code
 from hq.cli.migrate import migrate
 from hq.cli.serve import serve
@@ -33,12 +44,15 @@ app.command()(work)
 app.add_typer(queue.app, name="queue")
 app.add_typer(message.app, name="message")
 app.add_typer(dead_letters.app, name="dlq")
+app.add_typer(schedule.app, name="schedule")
 about.add_to(app)
+top.add_to(app)
 export.add_to(app)
-app.add_typer(config.app, name="config")
-doctor.add_to(app)
 backup.add_to(app)
+doctor.add_to(app)
+app.add_typer(config.app, name="config")
 app.command()(migrate)
+bench.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's shape
@@ -73,7 +87,7 @@ def main() -> None:
     except BrokenPipeError:
         # Whoever read has enough. Nothing more can be said there, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + signal.SIGPIPE
+        code = FAILURE
     sys.exit(code)
 
 

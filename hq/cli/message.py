@@ -14,7 +14,7 @@ from hq.cli.settling import HeldFile, MessageIds, Token, settle, targets_of
 from hq.cli.target import Target
 from hq.errors import InvalidInput
 
-app = typer.Typer(help="Enqueue, receive, settle and look at messages.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="Enqueue, receive, settle and look at messages.")
 
 Number = int | None
 Text = str | None

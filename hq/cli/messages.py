@@ -66,7 +66,7 @@ def brief(row: dict[str, Any]) -> dict[str, Any]:
     payload = row["payload"] if "payload" in row else f"base64 {row['payload_base64']}"
     text = bytes(payload).decode() if isinstance(payload, Raw) else payload
     cut = text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"
-    return row | {"payload": " ".join(cut.split()), "available": _instant(row.get("available_at"))}
+    return row | {"payload": " ".join(cut.split()), "available": instant(row.get("available_at"))}
 
 
 def _said(message: Message | SeenMessage) -> dict[str, Any]:
@@ -100,7 +100,8 @@ def _payload(body: bytes, content_type: str) -> dict[str, Any]:
     return {"payload_base64": b64encode(body).decode()}
 
 
-def _instant(at: int | None) -> str | None:
+def instant(at: int | None) -> str | None:
+    """An instant as people write it, in UTC."""
     from datetime import UTC, datetime
 
     return None if at is None else datetime.fromtimestamp(at / 1_000, UTC).isoformat(timespec="seconds")

@@ -12,7 +12,7 @@ from hq.cli.consent import Yes, consent
 from hq.cli.requeue import Group, PerSecond, Reason, requeue_all
 from hq.cli.target import Target
 
-app = typer.Typer(help="Make, look at, change and empty queues.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="Make, look at, change and empty queues.")
 
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000, help="How many at most.")]
 Counts = Annotated[bool, typer.Option("--counts/--no-counts", help="With how much is in each.")]
