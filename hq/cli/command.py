@@ -94,7 +94,10 @@ def _run(verb: Verb, given: dict[str, Any]) -> int | None:
     _fill(verb, given)
     place.where()
     import asyncio
+    import logging
 
+    # What goes wrong is told by the command itself, in a sentence.
+    logging.getLogger("hq").addHandler(logging.NullHandler())
     return asyncio.run(_asked(place, show, partial(verb, **given)))
 
 
