@@ -19,6 +19,7 @@ from hq.domain.settings import Rate, RetryPolicy, Settings
 from hq.domain.tasks import Scope, Task, TaskKind
 from hq.errors import HQError
 from hq.http import models as m
+from hq.http import reports
 from hq.http.wire import declares_json
 from hq.system.schedules import spec_of
 
@@ -197,7 +198,7 @@ def durability(body: bytes) -> str:
 
 def examined(body: bytes) -> Examined:
     """What storage is, and what of it cannot be read."""
-    shown = msgspec.json.decode(body, type=m.Examined)
+    shown = msgspec.json.decode(body, type=reports.Examined)
     return Examined(shown.facts, shown.damage)
 
 

@@ -236,21 +236,6 @@ class Results(Given, kw_only=True):
     results: list[Any]
 
 
-class LineRefused(Given, kw_only=True):
-    """A line of an import that is no message, or that the queue does not take."""
-
-    line: int
-    error: ItemError
-
-
-class Imported(Given, kw_only=True, omit_defaults=False):
-    """How many lines are new messages, how many were imported before, and which were refused."""
-
-    imported: int
-    duplicates: int
-    refused: list[LineRefused]
-
-
 class Settled(Given, kw_only=True, omit_defaults=False):
     """What became of a message, and when it comes again or its lease ends."""
 
@@ -371,13 +356,6 @@ class Readiness(Given, kw_only=True):
     status: str
     durability: str
     queues: int
-
-
-class Examined(Given, kw_only=True, omit_defaults=False):
-    """What storage is and how it is set, and what of all it has cannot be read."""
-
-    facts: dict[str, str | int]
-    damage: list[str]
 
 
 class JournalBounds(Given, kw_only=True, omit_defaults=False):

@@ -14,7 +14,9 @@ PATIENCE_S = 300
 
 
 def test_the_single_file_runs_in_an_empty_folder(tmp_path):
-    subprocess.run(["make", "dist"], cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE_S)
+    subprocess.run(
+        [shutil.which("make"), "dist"], cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE_S
+    )
     empty = tmp_path / "empty"
     empty.mkdir()
     shutil.copy(ROOT / "dist" / "hq", empty)

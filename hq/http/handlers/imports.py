@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hq.domain.settings import in_range
 from hq.errors import HQError, InvalidInput
-from hq.http import models as m
-from hq.http import wire
+from hq.http import reports, wire
 from hq.http.calls import Call
 from hq.http.handlers.many import failed
 from hq.http.replies import Reply, ok
@@ -28,10 +27,10 @@ async def import_lines(call: Call) -> Reply:
         wire.check_depth(text, call.depth)
     told = await Queue(call.queue, call.line).import_lines(lines, source=query.source)
     refused = [
-        m.LineRefused(line=number, error=failed(one).error)
+        reports.LineRefused(line=number, error=failed(one).error)
         for (number, _), one in zip(lines, told, strict=True)
         if isinstance(one, HQError)
     ]
     accepted = [one for one in told if not isinstance(one, HQError)]
     duplicates = sum(one.duplicate for one in accepted)
-    return ok(m.Imported(imported=len(accepted) - duplicates, duplicates=duplicates, refused=refused))
+    return ok(reports.Imported(imported=len(accepted) - duplicates, duplicates=duplicates, refused=refused))
