@@ -6,23 +6,23 @@ import httpx
 import pytest
 
 from hq import __version__
-from tests.cli.running import Hq
 from tests.http.process import hq_serve
 
-pytestmark = pytest.mark.slow
+# As Sqew's is, it is the command line of a server; test_commands.py has both kinds of target.
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("hq", ["server"], indirect=True, scope="module")]
 
 
-def test_serve_hosts_a_service(tmp_path):
+def test_serve_hosts_a_service(hq, tmp_path):
     with hq_serve(folder=tmp_path) as (_, address):
         assert httpx.get(f"{address}/healthz").status_code == 200
 
 
-def test_help_displays_help(tmp_path):
-    assert Hq(tmp_path)("--help").startswith("Usage: hq")
+def test_help_displays_help(hq):
+    assert hq("--help").startswith("Usage: hq")
 
 
-def test_version_shows_the_version(tmp_path):
-    assert Hq(tmp_path)("--version") == f"{__version__}\n"
+def test_version_shows_the_version(hq):
+    assert hq("--version") == f"{__version__}\n"
 
 
 def test_queue_list(hq, queue):
