@@ -18,7 +18,7 @@ comma := ,
 COMPILER := $(if $(shell command -v cc),,$(comma)compiler)
 
 .DEFAULT_GOAL := help
-.PHONY: help serve install constraints format lint check test bench soak mutants explore docs clean
+.PHONY: help serve dist install constraints format lint check test bench soak mutants explore docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,14 @@ explore: $(STAMP) ## Walk every state of a small world (ARGS="...")
 
 docs: $(STAMP) ## Rebuild the generated pages of docs/
 	@$(BIN)/python docs/generate.py $(ARGS)
+
+# Wheels of libraries with parts in C are of one system and one version of Python, and so is the file.
+dist: $(STAMP) ## One file, dist/hq, that runs hq on machines like this one that have Python and nothing else
+	@mkdir -p dist
+	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	    $(BIN)/shiv --quiet --python '/usr/bin/env python3' --compressed --console-script hq \
+	    --output-file dist/hq '.[server,client,uvicorn,postgres]'
+	@echo "dist/hq"
 
 clean: ## Remove .venv and everything the tools leave behind
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

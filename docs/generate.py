@@ -11,7 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
+from typing import Any, get_args
 
+from typer.main import get_command
+
+from hq.cli.main import app
+from hq.cli.target import AsJson, Database, Url
 from hq.config import Key, describe
 from hq.domain.messages import State
 from hq.domain.transitions import TRANSITIONS
@@ -129,7 +134,81 @@ def _section(name: str, keys: list[Key]) -> str:
     return f"\n## {title}\n\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+COMMAND_LINE = """\
+# The command line
+
+Written by `python docs/generate.py` from `hq/cli`. Do not edit.
+
+A command asks a running server, at `--url` or `HQ_URL` or else http://127.0.0.1:9999, with the key in
+`HQ_API_KEY` if there is one. With `--database` it opens a path or a URL itself; a file that another process
+shares is asked for there.
+
+```sh
+hq queue add emails --max-attempts 3
+hq message enqueue emails --payload '{{"to": "ada@example.org"}}'
+hq message poll emails --json | tee held | hq message ack emails --file -
+hq stats
+```
+
+A name or an id is said by its place or by a flag: `hq queue rm emails` is `hq queue rm --name emails`.
+
+Tables are for people. With `--json` a command prints JSON with stable keys: a value, or a line for each
+message. Progress is shown on a terminal alone. `NO_COLOR` is honoured, and a pipe that is closed ends a
+command quietly. What takes something away for good asks first if it is typed at a terminal, unless `--yes`
+is given.
+
+| exit code | means |
+| --- | --- |
+| 0 | done |
+| 1 | it failed; standard error says why in a sentence |
+| 2 | it was asked wrongly |
+| 3 | there is no such queue, message or schedule |
+| 4 | it contradicts what there is: another queue of this name, a lease that is lost, a file that is there |
+
+An import or an export that was interrupted is run again: lines that were imported are known for a week, and
+an export goes on after the last line of its file. A backup is one file, of SQLite or of Postgres, as of one
+moment; `hq restore` makes a database of either kind of it, where there is none yet. The restored database
+gives ids of its own, and those of before stay good for what was restored. `hq --install-completion` teaches
+your shell to complete commands.
+{commands}"""
+
+
+# What every command has is said once, above all of them.
+SHARED = {get_args(flag)[1].help for flag in (Url, Database, AsJson)}
+
+
+def command_line() -> str:
+    """Every command, group by group."""
+    root: Any = get_command(app)
+    groups: dict[str, list[str]] = {"": []}
+    for name, command in root.commands.items():
+        if hasattr(command, "commands"):
+            groups[name] = [_command(f"hq {name} {one}", part) for one, part in command.commands.items()]
+        else:
+            groups[""].append(_command(f"hq {name}", command))
+    return COMMAND_LINE.format(
+        commands="".join(
+            f"\n## {f'hq {name}' if name else 'hq'}\n{''.join(parts)}" for name, parts in groups.items()
+        )
+    )
+
+
+def _command(name: str, command: Any) -> str:  # noqa: ANN401 - typer has no name for it
+    rows = [
+        [", ".join(f"`{word}`" for word in (*part.opts, *part.secondary_opts)), part.help or ""]
+        for part in command.params
+        if part.param_type_name == "option" and part.help not in SHARED
+    ]
+    arguments = [part for part in command.params if part.param_type_name == "argument"]
+    places = " ".join(part.metavar or part.name.upper() for part in arguments)
+    table = [["flag", "what"], ["---", "---"], *rows] if rows else []
+    lines = "".join(f"| {' | '.join(row)} |\n" for row in table)
+    about = " ".join(line.strip() for line in (command.help or "").splitlines() if line.strip())
+    return f"\n### {name}{f' {places}' if places else ''}\n\n{about}\n" + (f"\n{lines}" if lines else "")
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": command_line,
     "configuration.md": configuration,
     "states.md": states,
 }

@@ -1,170 +1,28 @@
-"""hq: a message and job queue with one set of semantics, embedded or served."""
+"""hq: a message and job queue with one set of semantics, embedded or served.
 
-from hq import errors, transactional
-from hq.actors.limits import Limits
-from hq.actors.watch import Event
-from hq.domain.messages import Attempt, Options
-from hq.domain.replies import Stats
-from hq.domain.schedules import Missed
-from hq.domain.settings import Backoff, DedupScope, Groups, Rate, RetryPolicy, Settings
-from hq.errors import (
-    BrokenInvariant,
-    CallerError,
-    ClockOff,
-    Closed,
-    ConfigInvalid,
-    DatabaseCorrupt,
-    DatabaseInUse,
-    DatabaseLocked,
-    DatabaseMissing,
-    DatabaseReadOnly,
-    DatabaseUnreachable,
-    HQError,
-    InvalidInput,
-    JobFailed,
-    JournalDamaged,
-    JournalPruned,
-    LeaseExpired,
-    LeaseNotHeld,
-    MemoryFull,
-    MessageNotFailed,
-    MessageNotFound,
-    MessageNotWaiting,
-    NotAttached,
-    NotFinished,
-    NotOwner,
-    NotStored,
-    OutcomeUnknown,
-    Overloaded,
-    PayloadTooLarge,
-    PayloadUnreadable,
-    QueueExists,
-    QueueFull,
-    QueueNotFound,
-    QueueUnavailable,
-    RateLimited,
-    RowDamaged,
-    ScheduleNotFound,
-    SchemaTooNew,
-    SettingFixed,
-    SnapshotDamaged,
-    StorageError,
-    StorageFull,
-    StorageTimeout,
-    StorageUnsafe,
-    TaskNotFound,
-    TooManyTasks,
-    Unreachable,
-    UnsupportedUrl,
-    UsedAfterFork,
-    UsedElsewhere,
-)
-from hq.system import blocking
-from hq.system.collector import calm_collector
-from hq.system.consume import Consumer
-from hq.system.events import Events
-from hq.system.keywords import Outgoing
-from hq.system.message import Message
-from hq.system.open import open
-from hq.system.queue import Queue
-from hq.system.results import Accepted, Blocker, Explanation, Outcome, Settled, Task
-from hq.system.schedules import Schedule
-from hq.system.seen import SeenMessage
-from hq.system.system import System
-from hq.worker.handlers import current_message
-from hq.worker.tasks import Job
-from hq.worker.verdicts import Fail, Release, Retry
-from hq.worker.worker import Worker
+What is public is listed in hq/api.py. It is imported when the first of its names is wanted, so that the
+command line, which is itself in this package, answers `--help` without it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hq.api import *  # noqa: F403 - its __all__ is the list
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Accepted",
-    "Attempt",
-    "Backoff",
-    "Blocker",
-    "BrokenInvariant",
-    "CallerError",
-    "ClockOff",
-    "Closed",
-    "ConfigInvalid",
-    "Consumer",
-    "DatabaseCorrupt",
-    "DatabaseInUse",
-    "DatabaseLocked",
-    "DatabaseMissing",
-    "DatabaseReadOnly",
-    "DatabaseUnreachable",
-    "DedupScope",
-    "Event",
-    "Events",
-    "Explanation",
-    "Fail",
-    "Groups",
-    "HQError",
-    "InvalidInput",
-    "Job",
-    "JobFailed",
-    "JournalDamaged",
-    "JournalPruned",
-    "LeaseExpired",
-    "LeaseNotHeld",
-    "Limits",
-    "MemoryFull",
-    "Message",
-    "MessageNotFailed",
-    "MessageNotFound",
-    "MessageNotWaiting",
-    "Missed",
-    "NotAttached",
-    "NotFinished",
-    "NotOwner",
-    "NotStored",
-    "Options",
-    "Outcome",
-    "OutcomeUnknown",
-    "Outgoing",
-    "Overloaded",
-    "PayloadTooLarge",
-    "PayloadUnreadable",
-    "Queue",
-    "QueueExists",
-    "QueueFull",
-    "QueueNotFound",
-    "QueueUnavailable",
-    "Rate",
-    "RateLimited",
-    "Release",
-    "Retry",
-    "RetryPolicy",
-    "RowDamaged",
-    "Schedule",
-    "ScheduleNotFound",
-    "SchemaTooNew",
-    "SeenMessage",
-    "SettingFixed",
-    "Settings",
-    "Settled",
-    "SnapshotDamaged",
-    "Stats",
-    "StorageError",
-    "StorageFull",
-    "StorageTimeout",
-    "StorageUnsafe",
-    "System",
-    "Task",
-    "TaskNotFound",
-    "TooManyTasks",
-    "Unreachable",
-    "UnsupportedUrl",
-    "UsedAfterFork",
-    "UsedElsewhere",
-    "Worker",
-    "__version__",
-    "blocking",
-    "calm_collector",
-    "current_message",
-    "errors",
-    "open",
-    "transactional",
-]
+
+def __getattr__(name: str) -> object:
+    try:
+        value: object = getattr(import_module("hq.api"), name)
+    except AttributeError:
+        raise AttributeError(f"module 'hq' has no attribute {name!r}") from None
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *import_module("hq.api").__all__]

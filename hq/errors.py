@@ -180,7 +180,7 @@ class StorageError(HQError):
 
 
 class JournalDamaged(StorageError):
-    """Events in the journal are damaged; the queue stops until `hq doctor` has looked at it."""
+    """Events in the journal are damaged; the queue stops, and `hq doctor` says where."""
 
     code = "journal_damaged"
 
@@ -192,7 +192,7 @@ class RowDamaged(StorageError):
 
 
 class SnapshotDamaged(StorageError):
-    """What a queue stored of itself is damaged; the queue stops until `hq doctor` has looked at it."""
+    """What a queue stored of itself is damaged; the queue stops, and `hq doctor` says where."""
 
     code = "snapshot_damaged"
 
@@ -207,6 +207,12 @@ class DatabaseInUse(StorageError):
     """Another hq process holds this database; stop it, or connect to it instead."""
 
     code = "database_in_use"
+
+
+class StoreNotEmpty(CallerError):
+    """A backup is restored where there is no database yet; name a new file or an empty schema."""
+
+    code = "store_not_empty"
 
 
 class DatabaseLocked(StorageError):

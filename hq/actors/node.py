@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from hq.actors.services import Budget, Services
 from hq.actors.timers import Timers
 from hq.actors.watch import Appends, Wanted, Watch
 from hq.backends.commit import CommitLines
-from hq.backends.port import Backend, Bounds, JournalEntry, JournalRow, QueueRow
+from hq.backends.port import Backend, Bounds, Examined, JournalEntry, JournalRow, QueueRow
 from hq.domain import commands as c
 from hq.domain.chance import Chance
 from hq.domain.commands import Command, Configure, Receive
@@ -37,6 +38,7 @@ from hq.domain.settings import MAX_SPAN_MS, Settings, in_range
 from hq.errors import Closed
 
 GRACE_S = 30.0
+MAX_DAMAGE = 1_000
 
 
 class Node:
@@ -131,9 +133,26 @@ class Node:
         self._check_open()
         await self._backend.check()
 
-    async def compact(self) -> None:
-        """Have storage give back the room it does not use, beside all other work."""
+    async def examine(self, most: int) -> Examined:
+        """What storage is, and what of all it has cannot be read, for so many things."""
         self._check_open()
+        in_range("most", most, 1, MAX_DAMAGE)
+        return Examined(await self._backend.facts(), await self._backend.damage(most))
+
+    async def copy(self, to: Path) -> None:
+        """Write all there is, as of one moment, to a new SQLite file."""
+        self._check_open()
+        await self._backend.copy(to)
+
+    async def ready(self) -> str:
+        """What an answer survives, if storage takes writes now."""
+        await self.check()
+        return self.durability
+
+    async def compact(self, name: str) -> None:
+        """Have storage give back the room it does not use: the store is one for all queues."""
+        self._check_open()
+        self.number(name)
         await self._janitor.compact()
 
     @property
@@ -196,7 +215,8 @@ class Node:
 
     def sequence_of(self, number: int, message_id: MessageId) -> int:
         """The sequence an id names in this queue, else MessageNotFound."""
-        return sequence_of(message_id, number, self._backend.incarnation, {})
+        former = self._backend.former.get(number, {})
+        return sequence_of(message_id, number, self._backend.incarnation, former)
 
     async def ask(self, name: str, command: Command) -> Any:
         """The reply of a queue once it is durable; a refusal is raised."""

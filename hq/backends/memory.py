@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from heapq import nsmallest
+from pathlib import Path
 
 from hq.backends.codec import encode_events
 from hq.backends.port import (
@@ -40,7 +41,7 @@ from hq.domain.lookups import (
 from hq.domain.messages import LEASED, WAITING, LaneId, Message
 from hq.domain.settings import Settings
 from hq.domain.tasks import Scope
-from hq.errors import JournalPruned, QueueExists, QueueNotFound
+from hq.errors import InvalidInput, JournalPruned, QueueExists, QueueNotFound
 
 # What an event costs beside its payload, roughly; and the most that one step of pruning removes.
 EVENT_BYTES = 200
@@ -218,6 +219,7 @@ class MemoryBackend:
         self._bytes = 0
         self._last_number = 0
         self.incarnation = 0
+        self.former: Mapping[int, Mapping[int, int]] = {}
 
     async def create(self, name: str, settings: Settings) -> QueueRow:
         if any(table.row.name == name for table in self._tables.values()):
@@ -320,6 +322,15 @@ class MemoryBackend:
         del self._journal[: len(doomed)]
         self._forgotten += len(doomed)
         return len(doomed) + sum(table.prune(now, limit) for table in self._tables.values())
+
+    async def copy(self, to: Path) -> None:
+        raise InvalidInput(f"what is in memory cannot be kept in {to}; give it a database")
+
+    async def facts(self) -> dict[str, str | int]:
+        return {"backend": "memory", "durability": self.durability}
+
+    async def damage(self, most: int) -> list[str]:  # noqa: ARG002 - objects are what they are
+        return []
 
     async def compact(self, limit: int) -> int:  # noqa: ARG002 -- memory has no pages
         return 0

@@ -53,7 +53,8 @@ A dropped queue's number is not used again.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from hq.domain.checkpoint import Chunk, Snapshot
@@ -141,11 +142,21 @@ class Bounds(NamedTuple):
     last: int
 
 
+class Examined(NamedTuple):
+    """What storage is and how it is set, and a sentence for each thing in it that cannot be read."""
+
+    facts: dict[str, str | int]
+    damage: list[str]
+
+
 class Backend(Protocol):
     """What hq asks of storage."""
 
     incarnation: int
     """32 random bits, new when the store is made or restored; part of every message's id."""
+
+    former: Mapping[int, Mapping[int, int]]
+    """By queue and former incarnation, the last sequence that was restored; ids up to it are still good."""
 
     durability: str
     """What an append survives: `power`, `process`, or `nothing`."""
@@ -206,6 +217,15 @@ class Backend(Protocol):
 
     async def bounds(self) -> Bounds:
         """Which positions the journal has."""
+
+    async def facts(self) -> dict[str, str | int]:
+        """What it is and how it is set, for operators."""
+
+    async def damage(self, most: int) -> list[str]:
+        """Read all there is; a sentence for each thing that cannot be read, for so many of them."""
+
+    async def copy(self, to: Path) -> None:
+        """Write all there is, as of one moment, to a new SQLite file, beside all other work."""
 
     async def check(self) -> None:
         """Return if storage takes writes now; else raise a StorageError."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hq.cli.serve import ConfigFile, Database
-from hq.config import Config, load
 from hq.errors import ConfigInvalid
+
+if TYPE_CHECKING:
+    from hq.config import Config
 
 Sql = Annotated[bool, typer.Option("--sql", help="Print the statements instead of running them.")]
 Since = Annotated[str, typer.Option("--since", help="Print what is missing since this revision.")]
@@ -25,6 +26,10 @@ def migrate(
     since: Since = "base",
 ) -> None:
     """Bring the schema of a Postgres database up to date; `hq serve` does it by itself, if it may."""
+    import asyncio
+
+    from hq.config import load
+
     loaded = load(config, environment=os.environ, flags={"--database": database})
     if not loaded.database.startswith(("postgresql://", "postgres://")):
         raise ConfigInvalid(

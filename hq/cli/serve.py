@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hq.cli.logs import JsonFormatter
-from hq.config import Log, load
-from hq.http.loops import new_loop
-from hq.http.server import serve as run
+if TYPE_CHECKING:
+    from hq.config import Log
 
 Port = Annotated[int | None, typer.Option("-p", "--port", help="The port to listen on; default 9999.")]
 Timeout = Annotated[
@@ -31,7 +27,7 @@ Host = Annotated[str | None, typer.Option("--host", help="The address to bind; d
 FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
-def serve(  # noqa: PLR0913 - one for each flag
+def serve(
     *,
     port: Port = None,
     request_timeout: Timeout = None,
@@ -41,6 +37,12 @@ def serve(  # noqa: PLR0913 - one for each flag
     host: Host = None,
 ) -> None:
     """Serve queues over HTTP until SIGTERM or Ctrl-C."""
+    import asyncio
+
+    from hq.config import load
+    from hq.http.loops import new_loop
+    from hq.http.server import serve as run
+
     flags: dict[str, Any] = {
         "--database": database,
         "--host": host,
@@ -60,6 +62,10 @@ def serve(  # noqa: PLR0913 - one for each flag
 
 def log_to_stderr(settings: Log) -> None:
     """Send what hq logs to stderr, as the settings say."""
+    import logging
+
+    from hq.cli.logs import JsonFormatter
+
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if settings.format == "json" else logging.Formatter(FORMAT))
     logging.basicConfig(level=settings.level.upper(), handlers=[handler])

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hq.cli.serve import log_to_stderr
-from hq.config import Log
 from hq.errors import InvalidInput
-from hq.system.collector import calm_collector
-from hq.system.open import open as open_system
-from hq.worker.health import health
-from hq.worker.worker import Worker
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from hq.worker.worker import Worker
 
 Target = Annotated[str, typer.Argument(help="Where the worker is: module:name, as in myapp.jobs:worker.")]
 Database = Annotated[
@@ -33,6 +32,10 @@ Health = Annotated[
 
 def work(target: Target, *, database: Database = None, health: Health = None) -> None:
     """Work on queues until SIGTERM or Ctrl-C; a second one does not wait for what is in hand."""
+    import asyncio
+
+    from hq.config import Log
+
     log_to_stderr(Log())
     url = database or os.environ.get("HQ_DATABASE") or "./hq.db"
     with asyncio.Runner(loop_factory=_uvloop()) as runner:
@@ -50,6 +53,8 @@ def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def worker_at(target: str) -> Worker:
     """The worker that `module:name` names; modules of the current directory are found too."""
+    from hq.worker.worker import Worker
+
     module, _, name = target.partition(":")
     if not module or not name:
         raise InvalidInput(f"{target!r} is no module:name")
@@ -72,6 +77,12 @@ def _address(text: str) -> tuple[str, int]:
 
 
 async def _work(worker: Worker, url: str, address: tuple[str, int] | None) -> None:
+    import asyncio
+
+    from hq.system.collector import calm_collector
+    from hq.system.open import open as open_system
+    from hq.worker.health import health as telling
+
     loop = asyncio.get_running_loop()
     working = asyncio.current_task()
     assert working is not None
@@ -87,7 +98,7 @@ async def _work(worker: Worker, url: str, address: tuple[str, int] | None) -> No
     async with AsyncExitStack() as stack:
         system = await stack.enter_async_context(open_system(url))
         if address is not None:
-            port = await stack.enter_async_context(health(*address, worker.is_alive))
+            port = await stack.enter_async_context(telling(*address, worker.is_alive))
             typer.echo(f"hq tells its health at http://{address[0]}:{port}")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, number)

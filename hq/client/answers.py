@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from hq.actors.watch import Event
-from hq.backends.port import QueueRow
+from hq.backends.port import Examined, QueueRow
 from hq.client.errors import ItemError, told
 from hq.domain import replies
 from hq.domain.messages import Attempt, Message, Options, State
@@ -19,6 +19,7 @@ from hq.domain.settings import Rate, RetryPolicy, Settings
 from hq.domain.tasks import Scope, Task, TaskKind
 from hq.errors import HQError
 from hq.http import models as m
+from hq.http import reports
 from hq.http.wire import declares_json
 from hq.system.schedules import spec_of
 
@@ -188,6 +189,17 @@ def done(_: bytes) -> replies.Done:
 def now(body: bytes) -> int:
     """What time the server has."""
     return msgspec.json.decode(body, type=m.Health).now
+
+
+def durability(body: bytes) -> str:
+    """What an answer of the server survives."""
+    return msgspec.json.decode(body, type=m.Readiness).durability
+
+
+def examined(body: bytes) -> Examined:
+    """What storage is, and what of it cannot be read."""
+    shown = msgspec.json.decode(body, type=reports.Examined)
+    return Examined(shown.facts, shown.damage)
 
 
 def event(text: str) -> Event:

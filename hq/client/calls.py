@@ -30,10 +30,11 @@ class Patience(NamedTuple):
 
 
 class Address(NamedTuple):
-    """Where a server is: its URL, and the Unix socket that leads there, if one does."""
+    """Where a server is: its URL, the Unix socket that leads there, if one does, and the key it is shown."""
 
     url: str
     socket: str | None = None
+    api_key: str | None = None
 
 
 def connections(address: Address, patience: Patience, most: int) -> httpx.AsyncClient:
@@ -50,8 +51,9 @@ def connections(address: Address, patience: Patience, most: int) -> httpx.AsyncC
     )
     timeout = httpx.Timeout(patience.answer_s, connect=patience.connect_s, pool=patience.answer_s)
     return httpx.AsyncClient(
-        base_url=address.url, transport=transport, timeout=timeout, follow_redirects=False, trust_env=False
-    )
+        base_url=address.url, transport=transport, timeout=timeout, follow_redirects=False, trust_env=False,
+        headers={} if address.api_key is None else {"authorization": f"Bearer {address.api_key}"},
+    )  # fmt: skip
 
 
 class Calls:

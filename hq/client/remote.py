@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import fields
-from typing import Any
+from typing import IO, Any
 
 import anyio
 import anyio.to_thread
@@ -15,11 +15,11 @@ import httpx
 
 from hq.actors.clock import Clock
 from hq.actors.watch import Wanted
-from hq.backends.port import QueueRow
+from hq.backends.port import Examined, QueueRow
 from hq.client import answers, requests
 from hq.client.calls import Address, Calls, Patience, connections
 from hq.client.clock import RemoteClock
-from hq.client.errors import Unanswered, Unsent
+from hq.client.errors import Unanswered, Unsent, error_of
 from hq.client.requests import Ask
 from hq.client.watch import RemoteWatch
 from hq.domain.commands import Command, Receive, Release
@@ -38,6 +38,8 @@ POLL_MS = 30_000
 """How long one request may wait for messages; proxies let go after a minute."""
 PAGE = 1_000
 GRACE_S = 10.0
+BACKUP_S = 3_600.0
+"""How long a server may take to make a backup before it begins to send it."""
 ON_ITS_WAY_S = 0.05
 """How long an answer may take that was on its way when its caller gave up."""
 SECOND_MS = 1_000
@@ -49,7 +51,10 @@ RARE = frozenset({"configured"})
 
 @asynccontextmanager
 async def remote(
-    url: str, clock: Clock | None = None, patience: Patience = DEFAULT_PATIENCE
+    url: str,
+    clock: Clock | None = None,
+    patience: Patience = DEFAULT_PATIENCE,
+    api_key: str | None = None,
 ) -> AsyncIterator[RemoteNode]:
     """The node at this URL, that answers."""
     try:
@@ -58,7 +63,7 @@ async def remote(
         raise UnsupportedUrl(f"{url!r} is no URL: {error}") from None
     if not parsed.host or parsed.query or parsed.fragment:
         raise UnsupportedUrl(f"{url!r} is no address of a server; {UnsupportedUrl.__doc__}")
-    async with connected(Address(url), clock, patience) as node:
+    async with connected(Address(url, api_key=api_key), clock, patience) as node:
         await node.greet()
         yield node
 
@@ -201,6 +206,33 @@ class RemoteNode:
         row: QueueRow = await self._send(Ask("GET", f"/queues/{name}", answers.queue_row))
         self._asked[name] = row.settings
         return row.settings
+
+    async def examine(self, most: int) -> Examined:
+        found: Examined = await self._send(Ask("GET", "/examine", answers.examined, query={"most": most}))
+        return found
+
+    async def backup(self, to: IO[bytes]) -> None:
+        """Write a backup of all the server has to a file."""
+        try:
+            async with self._waits.http.stream("GET", "/backup", timeout=BACKUP_S) as response:
+                if not response.is_success:
+                    raise error_of(response.status_code, await response.aread())
+                async for chunk in response.aiter_bytes():
+                    await anyio.to_thread.run_sync(to.write, chunk)
+        except httpx.TransportError as error:
+            raise Unreachable("The server hung up before the backup was whole.") from error
+
+    async def ready(self) -> str:
+        durability: str = await self._send(Ask("GET", "/readyz", answers.durability))
+        return durability
+
+    async def compact(self, name: str) -> None:
+        await self._send(Ask("POST", f"/queues/{name}/compact"))
+
+    async def metrics(self) -> str:
+        """What the server counts, as Prometheus reads it."""
+        text: str = await self._send(Ask("GET", "/metrics", bytes.decode))
+        return text
 
     async def configure(self, name: str, settings: Settings) -> None:
         """Only what differs from the settings last asked for is said: others may have changed the rest."""

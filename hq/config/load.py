@@ -37,10 +37,32 @@ def load(
     flags: Mapping[str, object] = _NOTHING,
 ) -> Config:
     """Read everything once. A flag is spelled `--port`; None says that it was not given."""
+    chosen = _chosen(file, environment, flags)
+    return _config({name: _parsed(each) for name, each in chosen.items()})
+
+
+def sources(
+    file: str | os.PathLike[str] | None = None,
+    *,
+    environment: Mapping[str, str] = _NOTHING,
+    flags: Mapping[str, object] = _NOTHING,
+) -> list[tuple[Key, object, str | None]]:
+    """Every key with its value and where that was given; None says that it is the default."""
+    chosen = _chosen(file, environment, flags)
+    return [
+        (key, _parsed(chosen[key.name]), chosen[key.name].place)
+        if key.name in chosen
+        else (key, key.default, None)
+        for key in describe()
+    ]
+
+
+def _chosen(
+    file: str | os.PathLike[str] | None, environment: Mapping[str, str], flags: Mapping[str, object]
+) -> dict[str, Given]:
     in_file = [] if file is None else _in_file(file)
     given = [*in_file, *_in_environment(environment), *_in_flags(flags)]
-    chosen = {each.key.name: each for each in given}
-    return _config({name: _parsed(each) for name, each in chosen.items()})
+    return {each.key.name: each for each in given}
 
 
 def _in_file(file: str | os.PathLike[str]) -> Iterator[Given]:

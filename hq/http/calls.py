@@ -31,6 +31,7 @@ class Api:
         self.draining = False
         # One reply in columns is made at a time: it keeps a core busy, and no more is held in memory.
         self.columns = anyio.Lock()
+        self.backups = anyio.Lock()
         self._waits: set[anyio.CancelScope] = set()
 
     @contextmanager

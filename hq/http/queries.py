@@ -160,3 +160,16 @@ class ExportQuery(Taken, kw_only=True):
     upto: int = (1 << 58) - 1
     limit: int = 1_000
     columns: str | None = None
+
+
+class ImportQuery(Taken, kw_only=True):
+    """Which file the lines are of, and the number of their first."""
+
+    source: str = ""
+    first: int = 1
+
+
+class ExamineQuery(Taken, kw_only=True):
+    """How many damaged things to tell of."""
+
+    most: int = 100

@@ -9,12 +9,15 @@ import msgspec
 
 from hq.http import models as m
 from hq.http import queries as q
+from hq.http import reports
 from hq.http.calls import Handler
 from hq.http.handlers import (
     about,
+    backup,
     events,
     export,
     health,
+    imports,
     journal,
     look,
     operate,
@@ -160,6 +163,9 @@ ROUTES = [
           "Give free space of the store back", reply=m.Compacted),
     Route("GET", "/queues/{queue}/export", Scope.READ, export.export,
           "Messages or dead letters in bulk, as NDJSON or Arrow", q.ExportQuery, reply=TABLE),
+    Route("POST", "/queues/{queue}/import", Scope.ENQUEUE, imports.import_lines,
+          "Enqueue lines of NDJSON, as an export has them; a line that comes again is known",
+          q.ImportQuery, bytes, reports.Imported, writes=True),
     Route("GET", "/journal", Scope.ADMIN, journal.journal, "Every event of every queue, as NDJSON or Arrow",
           q.JournalQuery, reply=TABLE),
     Route("GET", "/journal/bounds", Scope.ADMIN, journal.bounds, "Which positions the journal has",
@@ -168,6 +174,10 @@ ROUTES = [
           q.EventsQuery, reply=EVENTS),
     Route("GET", "/queues/{queue}/events", Scope.READ, events.queue_events,
           "What happens to a queue, as server-sent events", q.QueueEventsQuery, reply=EVENTS),
+    Route("GET", "/backup", Scope.ADMIN, backup.backup, "All there is, as a file that can be restored",
+          reply=backup.SQLITE),
+    Route("GET", "/examine", Scope.ADMIN, health.examine,
+          "Read all that is stored, and tell what cannot be read", q.ExamineQuery, reply=reports.Examined),
     Route("GET", "/metrics", Scope.READ, about.metrics, "For Prometheus", reply="text/plain"),
     Route("GET", "/openapi.json", Scope.PUBLIC, about.openapi, "This, for programs", reply=dict[str, Any]),
     Route("GET", "/docs", Scope.PUBLIC, about.page, "This, for people", reply="text/html"),

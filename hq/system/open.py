@@ -33,13 +33,16 @@ def open(
     access: str = "shared",
     postgres: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    api_key: str | None = None,
+    patience_s: float = 15.0,
     clock: Clock | None = None,
     chance: Chance | None = None,
 ) -> AbstractAsyncContextManager[System]:
     """Open a system: `memory:`, a path, `sqlite:///path`, `postgresql://user@host/database`, or a server.
 
-    An absolute path has four slashes before it. A server is named by its address, `http://host:9999`; what
-    follows is for systems in this process. `durability` is what an answer survives on disk: the loss of
+    An absolute path has four slashes before it. A server is named by its address, `http://host:9999`; it is
+    shown the `api_key`, and asked for `patience_s` before it is told to be unreachable. What else there is,
+    is for systems in this process. `durability` is what an answer survives on disk: the loss of
     `power`, or of the `process` alone. `access` says what becomes of other processes that open the same file:
     if it is `shared` they join, if it is `exclusive` they are told DatabaseInUse. `postgres` has what
     [postgres] has in a config file: schema, lines, connections, ownership_s, .... `limits` bounds what it
@@ -55,15 +58,23 @@ def open(
         return Opening(embedded(_open_memory, new_node))
     scheme = _SCHEME.match(text)
     if scheme is not None and scheme[1] in {"http", "https"}:
-        return Opening(partial(_remote, text, clock))
-    if scheme is not None and scheme[1] in _POSTGRES:
+        return Opening(partial(_remote, text, clock, api_key, patience_s))
+    if is_postgres(text):
         return Opening(embedded(partial(_open_postgres, text, durability, postgres or {}), new_node))
-    path = _path_of(text, scheme)
+    path = path_of(text)
     hold = embedded(partial(_open_sqlite, path, durability), new_node)
     return Opening(hold if access == "exclusive" else partial(_shared, path, hold, clock))
 
 
-def _path_of(url: str, scheme: re.Match[str] | None) -> str:
+def is_postgres(url: str) -> bool:
+    """Whether a URL leads to a Postgres database."""
+    scheme = _SCHEME.match(url)
+    return scheme is not None and scheme[1] in _POSTGRES
+
+
+def path_of(url: str) -> str:
+    """The path of a SQLite file, as it is or in a URL."""
+    scheme = _SCHEME.match(url)
     if scheme is None:
         path = url
     elif scheme[1] == "sqlite" and url.startswith("sqlite:///"):
@@ -80,14 +91,16 @@ def _path_of(url: str, scheme: re.Match[str] | None) -> str:
 
 
 @asynccontextmanager
-async def _remote(url: str, clock: Clock | None) -> AsyncIterator[Port]:
+async def _remote(
+    url: str, clock: Clock | None, api_key: str | None, patience_s: float
+) -> AsyncIterator[Port]:
     try:
         client = await anyio.to_thread.run_sync(import_module, "hq.client.remote")
     except ModuleNotFoundError as error:
         raise UnsupportedUrl(
             f"a server is reached with {error.name}, which is not installed: pip install 'hq-queue[client]'"
         ) from error
-    async with client.remote(url, clock) as node:
+    async with client.remote(url, clock, client.Patience(server_s=patience_s), api_key) as node:
         yield node
 
 
@@ -110,18 +123,19 @@ async def _open_sqlite(path: str, durability: str) -> Backend:
 
 
 async def _open_postgres(url: str, durability: str, options: Mapping[str, Any]) -> Backend:
-    backend = await anyio.to_thread.run_sync(_postgres, url, durability, options)
+    backend = await anyio.to_thread.run_sync(postgres_backend, url, {"durability": durability, **options})
     await backend.open()
     opened: Backend = backend
     return opened
 
 
-def _postgres(url: str, durability: str, options: Mapping[str, Any]) -> Any:
+def postgres_backend(url: str, options: Mapping[str, Any]) -> Any:
+    """A backend of Postgres, that is not open yet."""
     try:
         postgres = import_module("hq.backends.postgres")
     except ModuleNotFoundError as error:
         raise UnsupportedUrl(f"{error.name} is not installed: pip install 'hq-queue[postgres]'") from error
-    return postgres.backend_of(url, **{"durability": durability, **options})
+    return postgres.backend_of(url, **options)
 
 
 def _sqlite(path: str, durability: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from hq.actors.clock import Clock
 from hq.actors.watch import Event, Wanted
-from hq.backends.port import QueueRow
+from hq.backends.port import Examined, QueueRow
 from hq.domain.commands import Command, Receive
 from hq.domain.ids import MessageId
 from hq.domain.replies import Delivery, Outcome
@@ -37,6 +37,12 @@ class Port(Protocol):
     @property
     def clock(self) -> Clock:
         """The clock leases end by."""
+
+    async def examine(self, most: int) -> Examined:
+        """Read all that is stored: what storage is, and what of it cannot be read, for so many things."""
+
+    async def ready(self) -> str:
+        """What an answer survives: `power`, `process` or `nothing`; an error if nothing can be stored now."""
 
     def number(self, name: str) -> int:
         """The number of a queue."""
@@ -76,6 +82,9 @@ class Port(Protocol):
 
     async def configure(self, name: str, settings: Settings) -> None:
         """Give a queue new settings, in place of those last asked for."""
+
+    async def compact(self, name: str) -> None:
+        """Give free space of the store of a queue back, beside all other work."""
 
     def watch(self, wanted: Wanted) -> Watching:
         """The events of the journal."""

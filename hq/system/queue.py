@@ -8,6 +8,7 @@ from typing import Any, Unpack, overload
 
 from hq.domain import commands as c
 from hq.domain import replies
+from hq.domain.messages import short_text
 from hq.domain.replies import Stats
 from hq.domain.settings import Rate, Settings
 from hq.domain.tasks import Scope, TaskKind
@@ -16,6 +17,7 @@ from hq.system import schedules, tasks
 from hq.system.consume import Consumer, Terms
 from hq.system.each import ask_each
 from hq.system.events import Events, events
+from hq.system.imports import MAX_SOURCE_CHARS, message_of
 from hq.system.keywords import EnqueueKeywords, Outgoing, SettingsKeywords, changed, enqueue_command
 from hq.system.lease import Lease
 from hq.system.line import Line
@@ -32,8 +34,8 @@ PAGE = 100
 class Queue:
     """A handle that costs nothing: whether there is such a queue is seen when a verb asks it.
 
-    A verb that takes a message takes the message, its id, or a list of either. With a list, one refusal stops
-    nothing: the answer has a result or an error for each.
+    A verb that takes a message takes the message, its id, its id and token (hq.Held), or a list of these.
+    With a list, one refusal stops nothing: the answer has a result or an error for each.
     """
 
     __slots__ = ("_line", "_settler", "name")
@@ -56,6 +58,23 @@ class Queue:
         """Put many in, in their order: payloads, or Outgoing values where a message has options."""
         number = self._line.number(self.name)
         told = await ask_each(items, _command_of, partial(self._line.node.post_many, number))
+        return [one if isinstance(one, HQError) else self._accepted(number, one) for one in told]
+
+    async def import_lines(
+        self, lines: Sequence[tuple[int, bytes]], *, source: str = ""
+    ) -> list[Accepted | HQError]:
+        """Put a message in for each numbered line of NDJSON; a line that comes again is a duplicate.
+
+        It is known again for a week by its number, its text and its `source`: another source is another file.
+        """
+        short_text("source", source, MAX_SOURCE_CHARS)
+        now = self._line.node.clock.now
+        number = self._line.number(self.name)
+
+        def command(line: tuple[int, bytes]) -> c.Enqueue:
+            return message_of(line[1], line[0], source, now).command
+
+        told = await ask_each(lines, command, partial(self._line.node.post_many, number))
         return [one if isinstance(one, HQError) else self._accepted(number, one) for one in told]
 
     async def receive(
@@ -273,6 +292,11 @@ class Queue:
         """The queue in numbers."""
         stats: Stats = await self._line.ask(self.name, c.Count())
         return stats
+
+    async def compact(self) -> None:
+        """Give free space back; the store is one for all queues, so this is more than the queue's own."""
+        self._line.guard.check()
+        await self._line.node.compact(self.name)
 
     async def peek(self, limit: int = 1) -> list[SeenMessage]:
         """The messages that are next, left where they are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from hq.domain.commands import Command
 from hq.domain.ids import MessageId
@@ -16,9 +17,17 @@ from hq.system.message import Message
 from hq.system.results import Settled
 from hq.system.seen import SeenMessage
 
-Target = Message | SeenMessage | str
+
+class Held(NamedTuple):
+    """A message by its id, and by the token of its lease in hexadecimal: whoever has both holds it."""
+
+    id: str
+    token: str
+
+
+Target = Message | SeenMessage | Held | str
 # A list is invariant: a list of messages is no list of targets.
-Targets = list[Message] | list[SeenMessage] | list[str] | list[Target]
+Targets = list[Message] | list[SeenMessage] | list[Held] | list[str] | list[Target]
 
 Build = Callable[[int, bytes | None], Command]
 
@@ -57,7 +66,7 @@ class Settler:
 
     def sequence(self, number: int, target: Target) -> int:
         """The sequence of a message in its queue."""
-        if isinstance(target, Message | SeenMessage):
+        if isinstance(target, Message | SeenMessage | Held):
             target = target.id
         elif not isinstance(target, str):
             raise InvalidInput("a message is named by itself or by its id")
@@ -65,6 +74,8 @@ class Settler:
 
     def _command(self, number: int, target: Target, build: Build) -> Command:
         """The command for one; until it is answered, no renewal interferes."""
+        if isinstance(target, Held):
+            return build(self.sequence(number, target), _token(target.token))
         if not isinstance(target, Message):
             return build(self.sequence(number, target), None)
         lease = target.lease
@@ -84,6 +95,13 @@ class Settler:
             target.lease.become(reply.state, reply.until)
             return Settled(target.lease.message, reply.state, reply.until)
         return Settled(self._line.id_of(number, reply.message), reply.state, reply.until)
+
+
+def _token(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InvalidInput("a token is hexadecimal") from None
 
 
 def _note(target: Target, error: BaseException) -> None:

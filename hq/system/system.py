@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from hq.actors.clock import Clock
 from hq.actors.node import Node
-from hq.backends.port import Backend
+from hq.backends.port import Backend, Examined
 from hq.domain.commands import Receive
 from hq.domain.names import queue_name
 from hq.domain.settings import Settings
@@ -44,6 +44,16 @@ class System:
     def clock(self) -> Clock:
         """The clock that leases go by."""
         return self.line.node.clock
+
+    async def ready(self) -> str:
+        """What an answer survives, `power`, `process` or `nothing`; an error if nothing can be stored now."""
+        self.line.guard.check()
+        return await self.line.node.ready()
+
+    async def examine(self, most: int = 100) -> Examined:
+        """Read all that is stored: what storage is, and what of it cannot be read, for so many things."""
+        self.line.guard.check()
+        return await self.line.node.examine(most)
 
     async def create_queue(self, name: str, **settings: Unpack[SettingsKeywords]) -> Queue:
         """Make a queue, or find it if it has these settings; hq.Settings has the defaults."""

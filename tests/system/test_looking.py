@@ -112,3 +112,22 @@ async def test_stats_count(queue):
     await queue.receive()
     stats = await queue.stats()
     assert (stats.ready, stats.delayed, stats.leased, stats.enqueued) == (1, 1, 1, 3)
+
+
+async def test_a_system_says_what_an_answer_survives(system, place):
+    assert await system.ready() == ("power" if place in {"sqlite", "socket"} else "nothing")
+
+
+async def test_a_system_reads_all_it_has_and_finds_no_damage(system, place, queue):
+    await queue.enqueue("intact")
+    facts, damage = await system.examine()
+    assert facts["backend"] == ("sqlite" if place in {"sqlite", "socket"} else "memory")
+    assert damage == []
+    with pytest.raises(hq.InvalidInput):
+        await system.examine(0)
+
+
+async def test_the_store_of_a_queue_is_compacted_and_that_of_none_is_not(system, queue):
+    await queue.compact()
+    with pytest.raises(hq.QueueNotFound):
+        await system.queue("none").compact()

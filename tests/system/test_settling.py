@@ -225,3 +225,21 @@ async def test_a_receive_that_is_cancelled_at_any_moment_leaves_nothing_leased(q
         await queue.complete(taken)
         await until(nothing_is_leased)
         await queue.purge()
+
+
+async def test_who_has_the_id_and_the_token_holds_the_message(queue, clock):
+    await queue.enqueue(b"x")
+    [message] = await queue.receive()
+    clock.advance(30_000)
+    [again] = await queue.receive()
+
+    with pytest.raises(hq.LeaseNotHeld):
+        await queue.complete(hq.Held(message.id, message.token.hex()))
+    [settled] = await queue.complete([hq.Held(again.id, again.token.hex())])
+    assert settled.state == "completed"
+
+
+async def test_a_token_that_is_no_hexadecimal_is_refused(queue):
+    accepted = await queue.enqueue(b"x")
+    with pytest.raises(hq.InvalidInput):
+        await queue.complete(hq.Held(accepted.id, "token"))

@@ -138,6 +138,6 @@ def test_what_is_no_worker_is_told_in_one_line(tmp_path, target, told):
         [sys.executable, "-m", "hq", "work", target],
         cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert told in run.stderr
     assert run.stderr.count("\n") == 1

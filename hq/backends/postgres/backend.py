@@ -7,14 +7,16 @@ each with queues of its own. Nothing is kept in a session.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
 
 from hq.backends.answers import answers
 from hq.backends.codec import decode_row, decode_settings, decode_snapshot, encode_settings
+from hq.backends.damage import damage
 from hq.backends.port import (
     Batch,
     Bounds,
@@ -29,6 +31,7 @@ from hq.backends.port import (
 from hq.backends.postgres import statements as sql
 from hq.backends.postgres import tails
 from hq.backends.postgres.appends import Appends
+from hq.backends.postgres.backups import copy_schema, fill_schema
 from hq.backends.postgres.chunks import write_chunk
 from hq.backends.postgres.connections import Connection, Limits, Place, Pool, engine_for
 from hq.backends.postgres.inbox import Inbox
@@ -37,6 +40,7 @@ from hq.backends.postgres.ownership import Ownership, Term
 from hq.backends.postgres.positions import final_position
 from hq.backends.postgres.pruning import Pruning
 from hq.backends.postgres.schema import Schema
+from hq.backends.sqlite.backups import grouped
 from hq.domain.checkpoint import Chunk, Snapshot
 from hq.domain.events import Event
 from hq.domain.lookups import Found, Lookup
@@ -64,6 +68,7 @@ class PostgresBackend:
         self.durability = shape.durability
         self.lines = shape.lines
         self.incarnation = 0
+        self.former: Mapping[int, Mapping[int, int]] = {}
         self._shape = shape
         self._limits = limits
         place = Place(dsn, Schema(shape.schema), limits, shape.prepared)
@@ -85,6 +90,7 @@ class PostgresBackend:
                 await prepare(connection, self._shape)
                 await connection.rows(sql.CREATE_STORE, {"incarnation": secrets.randbits(32)})
                 [(self.incarnation,)] = await connection.rows(sql.INCARNATION)
+                self.former = grouped(await connection.rows(sql.FORMER))
             await self.ownership.enter()
             await self.queues()
         except BaseException:
@@ -217,6 +223,29 @@ class PostgresBackend:
 
     async def prune(self, now: int, retention: Retention, limit: int) -> int:
         return await self._pruning.step(now, retention, limit)
+
+    async def facts(self) -> dict[str, str | int]:
+        async with self._pool.lend() as connection:
+            [found] = await connection.rows(sql.GREETING)
+        told = {name: value for name, value in found.items() if name != "in_recovery"}
+        return {"backend": "postgres", "durability": self.durability, "schema": self._shape.schema, **told}
+
+    async def copy(self, to: Path) -> None:
+        async with self._pool.lend() as connection, connection.moment():
+            await copy_schema(connection, to)
+
+    async def restore(self, backup: Path) -> None:
+        """Fill an empty schema with a backup, and let go again."""
+        try:
+            async with self._pool.lend() as connection:
+                await prepare(connection, self._shape)
+                await fill_schema(connection, backup)
+        finally:
+            await self.close()
+
+    async def damage(self, most: int) -> list[str]:
+        async with self._pool.lend() as connection:
+            return await damage(connection, most)
 
     async def compact(self, limit: int) -> int:  # noqa: ARG002 -- Postgres's own vacuum sees to its pages
         return 0

@@ -112,6 +112,25 @@ class Connection:
                 await self.script("ROLLBACK")
             raise
 
+    @asynccontextmanager
+    async def moment(self) -> AsyncIterator[None]:
+        """Everything inside is read as of one moment, however long it takes."""
+        await self.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._in_transaction = True
+        try:
+            yield
+        finally:
+            self._in_transaction = False
+            with anyio.CancelScope(shield=True), suppress(StorageError):
+                await self.script("ROLLBACK")
+
+    async def fill(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Put many rows into a table at once."""
+        with self._told(), self._bounded():
+            await self._driver.copy_records_to_table(
+                table, records=rows, columns=columns, schema_name=self.schema.name
+            )
+
     async def _commit(self) -> None:
         if await self.script("COMMIT") != "COMMIT":
             raise StorageError("Postgres rolled a transaction back")

@@ -105,6 +105,7 @@ CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
 CREATE_STORE = """
     INSERT INTO hq.store (one, incarnation) VALUES (true, :incarnation) ON CONFLICT DO NOTHING"""
 INCARNATION = "SELECT incarnation FROM hq.store"
+FORMER = "SELECT queue, incarnation, sequence FROM hq.former"
 
 # Nodes. Whoever enters holds the door's lock, so that two do not find the house empty at once.
 LOCK_DOOR = "SELECT pg_advisory_xact_lock(:space, :door)"
@@ -361,3 +362,24 @@ PRUNE_PURGED_KEYS = """
     DELETE FROM hq.dedup WHERE queue = :queue AND (scope, key) IN (
         SELECT scope, key FROM hq.dedup WHERE queue = :queue AND as_of < :purged LIMIT :limit)
     RETURNING 1"""
+
+# All there is, in order, for whoever looks for damage.
+EVERY_SNAPSHOT = "SELECT queue, mark, snapshot FROM hq.checkpoints ORDER BY queue"
+EVERY_ROW = f"""
+    SELECT m.queue, {ROW}, m.payload FROM hq.messages m
+    WHERE (m.queue, m.sequence) > (:queue, :sequence) ORDER BY m.queue, m.sequence LIMIT :limit"""
+EVERY_BATCH = """
+    SELECT position, queue, epoch, first, last, body FROM hq.journal
+    WHERE position > :after ORDER BY position LIMIT :limit"""
+
+# After a restore: numbers go on after those that are there.
+HAS_INBOX = "SELECT 1 FROM hq.inbox LIMIT 1"
+SET_PRUNED = "UPDATE hq.store SET pruned_to = coalesce((SELECT min(position) FROM hq.journal), 1) - 1"
+SET_NUMBER = """
+    SELECT setval(pg_get_serial_sequence('hq.queues', 'number'), max(number))
+    FROM hq.queues HAVING max(number) IS NOT NULL"""
+SET_POSITION = """
+    SELECT setval('hq.journal_position', max(position)) FROM hq.journal HAVING max(position) IS NOT NULL"""
+SET_INBOX = """
+    SELECT setval(pg_get_serial_sequence('hq.inbox', 'id'), max(id))
+    FROM hq.inbox HAVING max(id) IS NOT NULL"""

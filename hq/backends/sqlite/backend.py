@@ -7,7 +7,7 @@ that another process holds, that is damaged, read-only or of a newer hq is told 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from hq.backends.answers import answers
 from hq.backends.codec import decode_row, decode_settings, decode_snapshot, encode_settings
+from hq.backends.damage import damage
 from hq.backends.port import (
     Batch,
     Bounds,
@@ -29,6 +30,7 @@ from hq.backends.port import (
 )
 from hq.backends.sqlite import statements as sql
 from hq.backends.sqlite import tails
+from hq.backends.sqlite.backups import copy_file, grouped
 from hq.backends.sqlite.chunks import write_chunk
 from hq.backends.sqlite.connections import Connection, Readers, connect
 from hq.backends.sqlite.lock import ProcessLock
@@ -74,6 +76,7 @@ class SqliteBackend:
         self._pruning: Pruning | None = None
         self._numbers: set[int] = set()
         self.incarnation = 0
+        self.former: Mapping[int, Mapping[int, int]] = {}
 
     async def open(self) -> None:
         """Take the file, make or migrate it, and check that it keeps what it is told."""
@@ -83,6 +86,7 @@ class SqliteBackend:
             self._writer = Writer(connection, self._limits.deadline_s)
             self.incarnation = await prepare(connection, self._path, self._durability, self._limits)
             await self._readers.open()
+            self.former = grouped(await connection.rows(sql.FORMER))
             await self.queues()
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -196,10 +200,21 @@ class SqliteBackend:
             await connection.rows("PRAGMA user_version = 0")
 
     async def facts(self) -> dict[str, str | int]:
-        """What SQLite is here and how it is set, for operators."""
         connection = self._open_writer().connection
         told = {name: (await connection.rows(f"PRAGMA {name}"))[0][0] for name in _TOLD}
-        return {"durability": self._durability.value, "sqlite_version": sqlite3.sqlite_version, **told}
+        return {
+            "backend": "sqlite",
+            "durability": self.durability,
+            "sqlite_version": sqlite3.sqlite_version,
+            **told,
+        }
+
+    async def copy(self, to: Path) -> None:
+        await anyio.to_thread.run_sync(copy_file, self._path, to)
+
+    async def damage(self, most: int) -> list[str]:
+        async with self._readers.lend() as connection:
+            return await damage(connection, most)
 
     async def compact(self, limit: int) -> int:
         return await self._open_pruning().compact(limit)

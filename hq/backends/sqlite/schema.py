@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 # The migration this code is written for; the newest in hq/backends/sqlite/migrations.
-REVISION = "0001"
+REVISION = "0002"
 
 metadata = MetaData()
 
@@ -32,6 +32,16 @@ store = Table(
     Column("incarnation", BigInteger, nullable=False),
     # Every journal row up to this position is in journal_index.
     Column("indexed_to", BigInteger, nullable=False),
+)
+
+# After a restore: the last sequence of each queue that was restored under a former incarnation.
+former = Table(
+    "former",
+    metadata,
+    Column("queue", Integer, primary_key=True, autoincrement=False),
+    Column("incarnation", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 queues = Table(

@@ -100,6 +100,7 @@ CREATE_STORE = """
     INSERT INTO store (incarnation, indexed_to)
     SELECT :incarnation, 0 WHERE NOT EXISTS (SELECT 1 FROM store)"""
 INCARNATION = "SELECT incarnation FROM store"
+FORMER = "SELECT queue, incarnation, sequence FROM former"
 
 QUEUES = "SELECT number, name, settings, wake_at FROM queues WHERE NOT dropped ORDER BY number"
 CREATE_QUEUE = """
@@ -301,3 +302,12 @@ PRUNE_PURGED_KEYS = """
     DELETE FROM dedup WHERE queue = :queue AND (scope, key) IN (
         SELECT scope, key FROM dedup WHERE queue = :queue AND as_of < :purged LIMIT :limit)
     RETURNING 1"""
+
+# All there is, in order, for whoever looks for damage.
+EVERY_SNAPSHOT = "SELECT queue, mark, snapshot FROM checkpoints ORDER BY queue"
+EVERY_ROW = f"""
+    SELECT m.queue, {ROW}, m.payload FROM messages m
+    WHERE (m.queue, m.sequence) > (:queue, :sequence) ORDER BY m.queue, m.sequence LIMIT :limit"""
+EVERY_BATCH = """
+    SELECT position, queue, epoch, first, last, body FROM journal
+    WHERE position > :after ORDER BY position LIMIT :limit"""

@@ -44,10 +44,11 @@ async def ask_all(call: Call, number: int, kind: type[Kind], build: Callable[[Ki
 
 def results(told: list[Any], show: Callable[[Any], object]) -> m.Results:
     """A result or an error for each."""
-    return m.Results(results=[_failed(one) if isinstance(one, HQError) else show(one) for one in told])
+    return m.Results(results=[failed(one) if isinstance(one, HQError) else show(one) for one in told])
 
 
-def _failed(error: HQError) -> m.Failed:
+def failed(error: HQError) -> m.Failed:
+    """Why one of many was refused."""
     problem = problem_of(error)
     retry_at = UNSET if problem.retry_at is None else problem.retry_at
     return m.Failed(error=m.ItemError(code=problem.code, detail=problem.detail, retry_at=retry_at))

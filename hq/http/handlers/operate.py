@@ -36,8 +36,8 @@ async def resume(call: Call) -> Reply:
 
 async def compact(call: Call) -> Reply:
     """Give free space back; the store is one for all queues, so this is more than the queue asked for."""
-    call.line.number(call.queue)
-    await call.node.compact()
+    call.line.guard.check()
+    await call.node.compact(call.queue)
     return ok(m.Compacted(status="ok"))
 
 

@@ -16,16 +16,18 @@ from hq.system.blocking.events import iterate
 from hq.system.blocking.message import Message
 from hq.system.consume import Consumer
 from hq.system.keywords import EnqueueKeywords, Outgoing, SettingsKeywords
-from hq.system.message import Message as Held
+from hq.system.message import Message as AsyncMessage
 from hq.system.payloads import Payload
 from hq.system.queue import PAGE
 from hq.system.queue import Queue as AsyncQueue
 from hq.system.results import Accepted, Explanation, Outcome, Settled, Task
 from hq.system.schedules import Schedule, ScheduleKeywords
 from hq.system.seen import SeenMessage
+from hq.system.settle import Held
 
-Target = Message | SeenMessage | str
-Targets = list[Message] | list[SeenMessage] | list[str] | list[Target]
+Target = Message | SeenMessage | Held | str
+Targets = list[Message] | list[SeenMessage] | list[Held] | list[str] | list[Target]
+Asked = AsyncMessage | SeenMessage | Held | str
 
 
 class Queue:
@@ -49,6 +51,11 @@ class Queue:
 
     def enqueue_many(self, items: Sequence[Payload | Outgoing]) -> list[Accepted | HQError]:
         return self._call(self._queue.enqueue_many, items)
+
+    def import_lines(
+        self, lines: Sequence[tuple[int, bytes]], *, source: str = ""
+    ) -> list[Accepted | HQError]:
+        return self._call(self._queue.import_lines, lines, source=source)
 
     def receive(
         self, limit: int = 1, *, wait_ms: int = 0, lease_ms: int | None = None, holder: str | None = None
@@ -225,6 +232,10 @@ class Queue:
     def stats(self) -> Stats:
         return self._call(self._queue.stats)
 
+    def compact(self) -> None:
+        """Give free space of the store back."""
+        self._call(self._queue.compact)
+
     def peek(self, limit: int = 1) -> list[SeenMessage]:
         return self._call(self._queue.peek, limit)
 
@@ -245,7 +256,7 @@ class Queue:
         return iterate(partial(self._queue.events, after=after, kinds=kinds), self._call)
 
     def _iterate(self, consumer: Consumer) -> Generator[Message]:
-        async def following() -> Held | None:
+        async def following() -> AsyncMessage | None:
             return await anext(consumer, None)
 
         try:
@@ -257,13 +268,13 @@ class Queue:
                 self._call(consumer.aclose)
 
 
-def _held(target: Target) -> Held | SeenMessage | str:
+def _held(target: Target) -> Asked:
     return target.held if isinstance(target, Message) else target
 
 
-def _held_or_none(target: Target | None) -> Held | SeenMessage | str | None:
+def _held_or_none(target: Target | None) -> Asked | None:
     return None if target is None else _held(target)
 
 
-def _all_held(targets: Targets) -> list[Held | SeenMessage | str]:
+def _all_held(targets: Targets) -> list[Asked]:
     return [_held(target) for target in targets]

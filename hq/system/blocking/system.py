@@ -13,6 +13,7 @@ from anyio.from_thread import start_blocking_portal
 from hq.actors.clock import Clock
 from hq.actors.limits import Limits
 from hq.actors.watch import Event
+from hq.backends.port import Examined
 from hq.domain.chance import Chance
 from hq.system.blocking.calls import Calls
 from hq.system.blocking.events import iterate
@@ -35,6 +36,14 @@ class System:
     def clock(self) -> Clock:
         """The clock that leases go by."""
         return self._system.clock
+
+    def ready(self) -> str:
+        """What an answer survives; an error if nothing can be stored now."""
+        return self._call(self._system.ready)
+
+    def examine(self, most: int = 100) -> Examined:
+        """Read all that is stored, and say what of it cannot be read."""
+        return self._call(self._system.examine, most)
 
     def create_queue(self, name: str, **settings: Unpack[SettingsKeywords]) -> Queue:
         """Make a queue, or find it if it has these settings; hq.Settings has the defaults."""
@@ -92,6 +101,8 @@ def open(
     access: str = "shared",
     postgres: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    api_key: str | None = None,
+    patience_s: float = 15.0,
     clock: Clock | None = None,
     chance: Chance | None = None,
 ) -> Iterator[System]:
@@ -102,6 +113,8 @@ def open(
         access=access,
         postgres=postgres,
         limits=limits,
+        api_key=api_key,
+        patience_s=patience_s,
         clock=clock,
         chance=chance,
     )

@@ -1,0 +1,1 @@
+"""The command line, each command as a process of its own."""
