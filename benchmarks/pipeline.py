@@ -100,8 +100,10 @@ def served(database: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "hq", "serve", "--port", "0", "--database", str(database)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
-        yield re.findall(r"http://\S+", server.stdout.readline())[0]
-        server.terminate()
+        try:
+            yield re.findall(r"http://\S+", server.stdout.readline())[0]
+        finally:
+            server.terminate()
 
 
 def copy_out(address: str, folder: Path) -> int:
@@ -117,14 +119,14 @@ def copy_out(address: str, folder: Path) -> int:
     return rows
 
 
-def loop_over_lines(address: str) -> None:
+def loop_over_lines(address: str, last: int) -> None:
     """Every event as a Python object, by the lines of the journal."""
     where = urlsplit(address)
     connection = HTTPConnection(where.hostname or "", where.port)
     after, reached = -1, 0
     while reached != after:
         after = reached
-        connection.request("GET", f"/journal?after={after}&limit=10000")
+        connection.request("GET", f"/journal?after={after}&upto={last}&limit=10000")
         response = connection.getresponse()
         for line in response.read().splitlines():
             json.loads(line)
@@ -163,11 +165,16 @@ def measure(spark: SparkSession, address: str, folder: Path, arguments: argparse
     spark.dataSource.register(FileSource)
     (folder / "arrow").mkdir()
     events = copy_out(address, folder / "arrow")
-    hq_events = spark.read.format("hq").option("url", address).option("partitions", PARTITIONS)
     last = ServerStore(Options(url=address), 0).bounds().last
     files = spark.read.format("arrow_files").option("folder", str(folder / "arrow")).load()
     files.write.parquet(str(folder / "parquet"))
     small = arguments.rows // 20 // SMALL_BATCH * SMALL_BATCH
+
+    # What is written meanwhile is not read: every turn reads the same events.
+    def journal(upto: int) -> DataFrame:
+        return spark.read.format("hq").options(url=address, partitions=PARTITIONS, to_position=upto).load()
+
+    assert journal(last).count() == events
 
     def rows(name: str) -> DataFrame:
         return spark.range(0, arguments.rows, 1, 4).selectExpr(
@@ -182,15 +189,15 @@ def measure(spark: SparkSession, address: str, folder: Path, arguments: argparse
         sink.mode("append").save()
 
     turns: dict[str, tuple[int, Callable[[], None]]] = {
-        "read over HTTP": (events, lambda: noop(hq_events.load())),
-        "a quarter of it": (events // 4, lambda: noop(hq_events.option("to_position", last // 4).load())),
+        "read over HTTP": (events, lambda: noop(journal(last))),
+        "a quarter of it": (events // 4, lambda: noop(journal(last // 4))),
         "the same from Arrow files": (events, lambda: noop(files)),
         "Parquet": (events, lambda: noop(spark.read.parquet(str(folder / "parquet")))),
-        "loop over lines": (events, lambda: loop_over_lines(address)),
+        "loop over lines": (events, lambda: loop_over_lines(address, last)),
         "write": (arguments.rows, write),
         "loop of batches of ten": (small, lambda: loop_of_small_batches(address, small, f"loop-{turn}")),
     }
-    noop(spark.read.format("hq").option("url", address).option("to_position", last // 10).load())
+    noop(journal(last // 10))
     noop(files)
     taken: dict[str, list[float]] = {name: [] for name in turns}
     for turn in range(arguments.runs):  # noqa: B007 - each turn writes messages of its own

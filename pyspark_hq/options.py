@@ -34,6 +34,7 @@ class Options:
     starting: str = "earliest"
     max_rows_per_trigger: int = 200_000
     fail_on_data_loss: bool = True
+    schema: str = "hq"
     key_column: str = "dedup_key"
     key_from: str | None = None
     dedup_ms: int = WEEK_MS
@@ -128,6 +129,7 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "starting": _text,
     "max_rows_per_trigger": _number(1),
     "fail_on_data_loss": _truth,
+    "schema": _text,
     "key_column": _text,
     "key_from": _text,
     "dedup_ms": _number(0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
@@ -75,13 +76,23 @@ class ServerStore:
         return self._pages(_path(table, queue), span, query)
 
     def _pages(self, path: str, span: Span, query: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        after = span.after
-        while after < span.upto:
-            batches, reached = self._page(path, {**query, "after": after, "upto": span.upto})
-            yield from batches
-            if reached <= after:
-                return
-            after = reached
+        """All of a range. While one page is worked on, the server makes the next."""
+        if span.after >= span.upto:
+            return
+        with ThreadPoolExecutor(1) as ahead:
+
+            def ask(after: int) -> Future[tuple[pa.RecordBatchStreamReader, int]]:
+                return ahead.submit(self._page, path, {**query, "after": after, "upto": span.upto})
+
+            after, coming = span.after, ask(span.after)
+            while True:
+                batches, reached = coming.result()
+                is_last = not after < reached < span.upto
+                if not is_last:
+                    after, coming = reached, ask(reached)
+                yield from batches
+                if is_last:
+                    return
 
     def _page(self, path: str, query: dict[str, Any]) -> tuple[pa.RecordBatchStreamReader, int]:
         answer: Answer = self._requests.get(path, query, ARROW)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from pyspark_hq.errors import OptionInvalid
+from pyspark_hq.errors import HqError, OptionInvalid
 from pyspark_hq.options import Options
 
 
@@ -52,7 +52,13 @@ class Store(Protocol):
 
 
 # The one place where a store is chosen: a scheme, and the module whose `open_store` knows it.
-_MODULES = {"http": "server", "https": "server", "sqlite": "sqlite"}
+_MODULES = {
+    "http": "server",
+    "https": "server",
+    "postgresql": "postgres",
+    "postgres": "postgres",
+    "sqlite": "sqlite",
+}
 
 
 def open_store(options: Options, patience_ms: int) -> Store:
@@ -63,5 +69,12 @@ def open_store(options: Options, patience_ms: int) -> Store:
         raise OptionInvalid(
             f"url must begin with {', '.join(f'{one}://' for one in _MODULES)}, not {scheme}:"
         )
-    store: Store = import_module(f"pyspark_hq.{module}").open_store(options, patience_ms)
+    try:
+        opens = import_module(f"pyspark_hq.{module}").open_store
+    except ModuleNotFoundError as error:
+        raise HqError(
+            f"{scheme}:// is read with {error.name}, which is not installed here:"
+            " pip install 'hq-queue[postgres,arrow]' wherever the job runs"
+        ) from error
+    store: Store = opens(options, patience_ms)
     return store

@@ -18,6 +18,7 @@ from hq.backends.port import Bounds, JournalEntry
 from hq.domain import events as e
 from hq.domain.ids import MessageId
 from hq.domain.names import is_under, queue_name
+from hq.domain.request_keys import producers_key
 from hq.errors import InvalidInput, JournalPruned, QueueNotFound
 
 PAGE = 100
@@ -236,8 +237,9 @@ def _details(event: e.Event) -> dict[str, Any]:
         options = event.options
         details["payload_bytes"] = len(event.payload)
         details["content_type"] = options.content_type
-        for name in ("priority", "group", "concurrency_key", "dedup_key"):
+        for name in ("priority", "group", "concurrency_key"):
             details[name] = getattr(options, name)
+        details["dedup_key"] = producers_key(options.dedup_key)
         details["schedule"] = dict(options.headers).get("hq-schedule")
     elif isinstance(event, e.Scheduled):
         details["name"], details["spec"] = event.schedule.name, event.schedule.spec

@@ -135,7 +135,7 @@ class Retention(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The first and last position the journal has; what was before the first is pruned. Both 0 if empty."""
+    """From which position the journal is kept, and its last; what was before is pruned. Both 0 if empty."""
 
     first: int
     last: int

@@ -59,9 +59,33 @@ def hang_up(listening: socket.socket, place: Path) -> None:
 
 
 def _forget() -> None:
-    # The child of a fork would keep the socket alive when its parent has ended, and whoever connects waiting.
+    # The child of a fork would keep the socket and its connections alive when its parent has ended, and
+    # whoever is at the other end waiting.
+    places = {listening.getsockname() for listening in _listening if listening.fileno() >= 0}
     for listening in _listening:
         listening.close()
+    if places:
+        _let_go(places)
+
+
+def _let_go(places: set[str]) -> None:
+    """Put nothing in the place of every connection that was accepted there.
+
+    They are not closed: objects that the parent's loop left in this process know them by their numbers, and
+    would close whatever was opened under these later.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for number in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:
+        # Most of them are no sockets.
+        with suppress(OSError):
+            one = socket.socket(fileno=number)
+            try:
+                is_ours = one.family == socket.AF_UNIX and one.getsockname() in places
+            finally:
+                one.detach()
+            if is_ours:
+                os.dup2(nothing, number, inheritable=False)
+    os.close(nothing)
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -95,6 +95,7 @@ class RemoteNode:
         self._names: list[str] = []
         self._asked: dict[str, Settings] = {}
         self._waiting: set[anyio.CancelScope] = set()
+        self._lost = False
         self._under_way = 0
         self._idle = anyio.Event()
         self._closed = False
@@ -264,12 +265,15 @@ class RemoteNode:
                 polled = self._waits.once(poll(left_ms), left_ms / SECOND_MS)
                 found: tuple[str, list[Delivery]] = await self._taken(polled)
             except (Unsent, Unanswered) as error:
-                log.info("a long poll lost its server", extra={"reason": str(error)})
+                if not self._lost:
+                    log.info("a long poll lost its server", extra={"reason": str(error)})
+                self._lost = True
                 if self.clock.now >= ends_at:
                     raise Unreachable(
                         "The server does not answer; what it may have leased comes back."
                     ) from error
             else:
+                self._lost = False
                 if found[1] or self.clock.now >= ends_at:
                     return found
                 # A server that stops ends its long polls before their time.

@@ -23,6 +23,7 @@ from hq.client import answers
 from hq.domain import commands as c
 from hq.domain.commands import Command
 from hq.domain.messages import Options
+from hq.domain.request_keys import request_key
 from hq.domain.settings import MINUTE_MS, Settings, in_range
 from hq.domain.tasks import Scope
 from hq.errors import (
@@ -146,7 +147,7 @@ def _enqueue(queue: str, commands: list[Any], *, many: bool) -> Ask:
 
 
 def _with_key(command: c.Enqueue) -> c.Enqueue:
-    options = replace(command.options, dedup_key=f"hq-{uuid.uuid4().hex}", dedup_ms=DEDUP_MS)
+    options = replace(command.options, dedup_key=request_key(uuid.uuid4().hex), dedup_ms=DEDUP_MS)
     return c.Enqueue(command.payload, options)
 
 

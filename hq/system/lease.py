@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hq.domain.ids import MessageId
-from hq.errors import LeaseExpired, LeaseNotHeld, MessageNotFound, QueueNotFound
+from hq.errors import (
+    LeaseExpired,
+    LeaseNotHeld,
+    MessageNotFound,
+    OutcomeUnknown,
+    QueueNotFound,
+    Unreachable,
+)
 
 # Whoever is told one of these no longer holds the message.
 LOST = (LeaseExpired, LeaseNotHeld, MessageNotFound, QueueNotFound)
+# Nobody heard whoever is told one of these, or nobody answered.
+UNHEARD = (OutcomeUnknown, Unreachable)
 
 
 class Lease:

@@ -10,8 +10,9 @@ import anyio
 
 from hq.domain.messages import MAX_ERROR_CHARS, Attempt
 from hq.domain.replies import Delivery
+from hq.domain.request_keys import producers_key
 from hq.errors import HQError
-from hq.system.lease import LOST, Lease
+from hq.system.lease import LOST, UNHEARD, Lease
 from hq.system.payloads import JSON, decode
 from hq.system.results import Settled
 
@@ -107,7 +108,7 @@ class Message:
 
     @property
     def dedup_key(self) -> str | None:
-        return self._delivery.options.dedup_key
+        return producers_key(self._delivery.options.dedup_key)
 
     @property
     def result_ms(self) -> int | None:
@@ -194,6 +195,10 @@ class Message:
             if not self.consumed:
                 raise
             self._warn("a completed message was no longer held", refusal)
+        except UNHEARD as trouble:
+            if not self.consumed:
+                raise
+            self._let_go("nobody answers that a message is completed; if it is not, it comes back", trouble)
 
     async def _retry_at_exit(self, error: Exception) -> bool:
         """Whether the error stays here."""
@@ -201,6 +206,9 @@ class Message:
             await self.retry(error=f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS])
         except HQError as refusal:
             error.add_note(f"hq could not retry the message: {refusal}")
+            if self.consumed and isinstance(refusal, UNHEARD):
+                self._let_go("nobody answers that a message is retried; if it is not, it comes back", error)
+                return True
             if not isinstance(refusal, LOST):
                 return False
         if self.consumed:
@@ -212,6 +220,11 @@ class Message:
             await self.release()
         except HQError as refusal:
             self._warn("a message could not be released; its lease will end", refusal)
+
+    def _let_go(self, event: str, error: Exception) -> None:
+        """Its consumer goes on without it: the lease is renewed no more."""
+        self.lease.lose()
+        self._warn(event, error)
 
     def _warn(self, event: str, error: Exception) -> None:
         told = {"queue": self._queue.name, "message_id": self.id, "attempts": self.attempts}

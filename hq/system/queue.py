@@ -74,10 +74,11 @@ class Queue:
         wait_ms: int | None = None,
         lease_ms: int | None = None,
         holder: str | None = None,
+        give_up_ms: int | None = None,
     ) -> Consumer:
         """Iterate over messages as they come, with their leases renewed; see Consumer."""
         self._line.guard.check()
-        return Consumer(self, self._line, Terms(concurrency, wait_ms, lease_ms, holder))
+        return Consumer(self, self._line, Terms(concurrency, wait_ms, lease_ms, holder, give_up_ms))
 
     @overload
     async def complete(self, message: Target, *, result: Any = None) -> Settled: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hq.domain.messages import LEASED, Attempt, Message
+from hq.domain.request_keys import producers_key
 from hq.system.payloads import decode
 
 
@@ -54,7 +55,7 @@ class SeenMessage:
 
     @property
     def dedup_key(self) -> str | None:
-        return self._stored.options.dedup_key
+        return producers_key(self._stored.options.dedup_key)
 
     @property
     def receives(self) -> int:

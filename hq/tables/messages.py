@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hq.domain.replies import Seen
+from hq.domain.request_keys import producers_key
 from hq.tables.arrays import HEADERS, INSTANT, array_of, message_ids
 
 SCHEMA = pa.schema(
@@ -38,7 +39,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-_OPTIONS = {"priority", "group", "concurrency_key", "dedup_key", "content_type", "headers"}
+_OPTIONS = {"priority", "group", "concurrency_key", "content_type", "headers"}
 
 
 def messages_batch(
@@ -53,6 +54,7 @@ def messages_batch(
         "lease_expires_at": lambda: [
             one.message.lease_expires_at if one.state == "leased" else None for one in seen
         ],
+        "dedup_key": lambda: [producers_key(one.message.options.dedup_key) for one in seen],
         "failed_at": lambda: [one.message.failed_at or None for one in seen],
     }
     arrays = []

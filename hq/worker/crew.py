@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from hq.system.lease import LOST as LOST_ERRORS
 from hq.system.message import Message
 from hq.system.system import System
 from hq.worker.handlers import Floor, Handler, attempt
-from hq.worker.verdicts import LOST, RELEASED, Completed, Failed, Lost, Released, Retried, Verdict
+from hq.worker.verdicts import DONE, LOST, RELEASED, Completed, Failed, Lost, Released, Retried, Verdict
 
 log = logging.getLogger("hq.worker")
 
@@ -32,6 +32,9 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 GIVE_BACK_S = 5.0
 Group = tuple[str, str]
+LEASED = "leased"
+# What a handler may have said itself that lets the next of a group come.
+ENDED = frozenset({"completed", "failed"})
 # What a queue will answer again, however often it is asked.
 FINAL = (*LOST_ERRORS, Closed, InvalidInput)
 
@@ -44,10 +47,14 @@ class Site:
     clock: Clock
     floor: Floor
     holder: str
+    give_up_ms: int | None
+    given_up: Callable[[HQError], None]
 
 
 async def settle(message: Message, verdict: Verdict) -> None:
-    """Tell the queue of a message how an attempt ended."""
+    """Tell the queue of a message how an attempt ended, unless the handler has told it."""
+    if message.state != LEASED:
+        return
     match verdict:
         case Completed(result):
             await message.complete(result=result)
@@ -64,7 +71,7 @@ async def settle(message: Message, verdict: Verdict) -> None:
 class InHand:
     """A message in hand, and how far it got."""
 
-    __slots__ = ("group", "message", "renew_at", "scope", "settling", "verdict")
+    __slots__ = ("group", "message", "renew_at", "scope", "settling", "unheard", "verdict")
 
     def __init__(self, message: Message, group: Group | None, now: int) -> None:
         self.message = message
@@ -72,11 +79,66 @@ class InHand:
         self.scope: anyio.CancelScope | None = None
         self.verdict: Verdict | None = None
         self.settling = False
+        self.unheard = False
         self.plan(now)
 
     def plan(self, now: int) -> None:
         """Renew its lease when a third of what is left of it has passed."""
         self.renew_at = now + max(1, (self.message.lease_expires_at - now) // 3)
+
+
+class Ready:
+    """What waits for a hand. One hand is woken at a time, and wakes the next if more is left.
+
+    So handlers that do not wait are run one after the other by one hand, and no other wakes up for nothing.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[InHand] = deque()
+        self._hands: deque[asyncio.Future[None]] = deque()
+        self._woken: asyncio.Future[None] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, held: InHand) -> None:
+        """Add one."""
+        self._waiting.append(held)
+        self._wake()
+
+    def take(self) -> InHand:
+        """The first there is."""
+        return self._waiting.popleft()
+
+    async def next(self) -> InHand:
+        """The first there is, waited for."""
+        while not self._waiting:
+            hand = asyncio.get_running_loop().create_future()
+            self._hands.append(hand)
+            try:
+                await hand
+            except asyncio.CancelledError:
+                self._leave(hand)
+                raise
+            self._woken = None
+        held = self._waiting.popleft()
+        if self._waiting:
+            self._wake()
+        return held
+
+    def _leave(self, hand: asyncio.Future[None]) -> None:
+        """A hand waits no more; what it was woken for is another's."""
+        if self._woken is hand:
+            self._woken = None
+            if self._waiting:
+                self._wake()
+        else:
+            self._hands.remove(hand)
+
+    def _wake(self) -> None:
+        if self._woken is None and self._hands:
+            self._woken = self._hands.popleft()
+            self._woken.set_result(None)
 
 
 class Crew:
@@ -87,7 +149,7 @@ class Crew:
         self._site = site
         self._room = handler.terms.concurrency + handler.terms.prefetch
         self._held: set[InHand] = set()
-        self._ready: asyncio.Queue[InHand] = asyncio.Queue()
+        self._ready = Ready()
         self._behind: dict[Group, deque[InHand]] = {}
         self._groups: dict[str, Groups] = {}
         self._done: list[InHand] = []
@@ -123,8 +185,8 @@ class Crew:
         self._stopping = True
         self._polling.cancel()
         self._changed.set()
-        while not self._ready.empty():
-            self._finish(self._ready.get_nowait(), RELEASED)
+        while self._ready:
+            self._finish(self._ready.take(), RELEASED)
 
     def give_up(self) -> None:
         """End what is still being handled, without blame."""
@@ -136,19 +198,25 @@ class Crew:
         return 0.0 if full or self._stopping else time.monotonic() - self._fetched_at
 
     async def _fetch_all(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        pause_s, failing_since = FIRST_PAUSE_S, None
         while not self._stopping:
             if len(self._held) >= self._room:
                 await self._change()
                 continue
             try:
                 await self._fetch()
-                pause_s = FIRST_PAUSE_S
+                pause_s, failing_since = FIRST_PAUSE_S, None
             except Closed:
                 self.stop()
             except HQError as error:
-                told = {"source": self._handler.source.name, "code": error.code}
-                log.warning("a worker could not fetch and will try again", extra=told)
+                now = self._site.clock.now
+                if failing_since is None:
+                    failing_since = now
+                    told = {"source": self._handler.source.name, "code": error.code}
+                    log.warning("a worker cannot fetch and goes on trying", extra=told)
+                if self._site.give_up_ms is not None and now - failing_since >= self._site.give_up_ms:
+                    self._site.given_up(error)
+                    self.stop()
                 await self._pause(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
@@ -190,7 +258,7 @@ class Crew:
         else:
             if held.group is not None:
                 self._behind[held.group] = deque()
-            self._ready.put_nowait(held)
+            self._ready.put(held)
 
     async def _learn(self, message: Message) -> None:
         """What groups mean in the queue of a message."""
@@ -206,19 +274,32 @@ class Crew:
         return None if group is None or kind is Groups.LABEL else (queue, group)
 
     async def _work(self) -> None:
-        """One of the hands: as many as may handle at once."""
-        handler, floor, ready = self._handler, self._site.floor, self._ready
+        """One of the hands: as many as may handle at once.
+
+        A scope for each attempt would cost as much as all else that is done for it, so a hand makes a new one
+        only when the last was cancelled.
+        """
+        handler, floor = self._handler, self._site.floor
         while True:
-            held = await ready.get()
-            verdict = held.verdict
-            if verdict is None:
-                with anyio.CancelScope() as scope:
-                    held.scope = scope
-                    verdict = await attempt(handler, held.message, floor)
-                # A handler that ended before it could be cancelled is believed, unless the lease is lost.
-                if verdict is None or held.verdict is LOST:
-                    verdict = held.verdict or RELEASED
-            self._finish(held, verdict)
+            held: InHand | None = None
+            with anyio.CancelScope() as scope:
+                while not scope.cancel_called:
+                    held = None
+                    held = await self._ready.next()
+                    verdict = held.verdict
+                    if verdict is None:
+                        held.scope = scope
+                        verdict = await attempt(handler, held.message, floor)
+                        # A handler that ended before it could be cancelled is believed, unless the lease
+                        # is lost.
+                        if held.verdict is LOST:
+                            verdict = LOST
+                        elif held.message.state != LEASED:
+                            verdict = DONE if held.message.state in ENDED else RELEASED
+                    self._finish(held, verdict)
+                    held = None
+            if held is not None:
+                self._finish(held, held.verdict or RELEASED)
 
     def _finish(self, held: InHand, verdict: Verdict) -> None:
         """An attempt has ended: tell the queue, and let the next of its group come."""
@@ -234,7 +315,7 @@ class Crew:
         if behind is None:
             return
         if behind and isinstance(verdict, Completed | Failed) and not self._stopping:
-            self._ready.put_nowait(behind.popleft())
+            self._ready.put(behind.popleft())
             return
         del self._behind[held.group]
         self._done += [self._ended(other, RELEASED) for other in behind]
@@ -264,7 +345,9 @@ class Crew:
         async with anyio.create_task_group() as tasks:
             for held in done:
                 held.settling = True
-                if isinstance(held.verdict, Completed) and held.verdict.result is None:
+                if held.message.state != LEASED:
+                    self._told(held, None)
+                elif isinstance(held.verdict, Completed) and held.verdict.result is None:
                     plain.setdefault(held.message.queue.name, []).append(held)
                 else:
                     tasks.start_soon(self._tell, held)
@@ -294,7 +377,9 @@ class Crew:
         if refusal is not None:
             told = {"queue": held.message.queue.name, "message_id": held.message.id, "code": refusal.code}
             if not isinstance(refusal, FINAL):
-                log.warning("a queue could not be told how an attempt ended; again soon", extra=told)
+                if not held.unheard:
+                    log.warning("a queue could not be told how an attempt ended; again soon", extra=told)
+                held.unheard = True
                 return
             log.warning("how an attempt ended was refused", extra=told)
         self._held.discard(held)

@@ -15,8 +15,8 @@ from anyio.abc import TaskGroup
 from anyio.from_thread import BlockingPortal
 
 from hq.domain.names import queue_name
-from hq.domain.settings import MAX_SPAN_MS, in_range
-from hq.errors import InvalidInput, QueueExists, QueueNotFound
+from hq.domain.settings import MAX_SPAN_MS, in_range, optional_in_range
+from hq.errors import HQError, InvalidInput, QueueExists, QueueNotFound
 from hq.system.blocking import System as BlockingSystem
 from hq.system.blocking.calls import Calls
 from hq.system.keywords import EnqueueKeywords, SettingsKeywords, check_known
@@ -54,7 +54,8 @@ class Worker:
 
     `concurrency`, `prefetch`, `lease_ms`, `timeout_ms` and `max_crashes` hold for each handler that does not
     say otherwise. Handlers that are plain functions share `threads`. When stopped, handlers have `grace_ms`
-    to end; then they are cancelled and their messages released.
+    to end; then they are cancelled and their messages released. A store that cannot be reached is waited for,
+    with `give_up_ms` no longer than that: then the worker stops, and `run` raises why.
     """
 
     def __init__(
@@ -62,15 +63,19 @@ class Worker:
         *,
         threads: int = 20,
         grace_ms: int = 30_000,
+        give_up_ms: int | None = None,
         holder: str | None = None,
         **terms: Unpack[TermsKeywords],
     ) -> None:
         in_range("threads", threads, 1, MAX_THREADS)
         in_range("grace_ms", grace_ms, 0, MAX_SPAN_MS)
+        optional_in_range("give_up_ms", give_up_ms, 0, MAX_SPAN_MS)
         self.terms = Terms().changed(terms)
         self.holder = holder or f"{socket.gethostname()}-{os.getpid()}"
         self._threads = threads
         self._grace_ms = grace_ms
+        self._give_up_ms = give_up_ms
+        self._given_up: HQError | None = None
         self._handlers: dict[str, Handler] = {}
         self._tasks: dict[str, Tasks] = {}
         self._task_terms: dict[str, Terms] = {}
@@ -166,10 +171,10 @@ class Worker:
             raise InvalidInput("this worker runs already")
         await self.prepare(system)
         self._stopping = anyio.Event()
-        failure: Exception | None = None
+        self._given_up = failure = None
         try:
             async with self.floor() as floor, anyio.create_task_group() as tasks:
-                site = Site(system, system.clock, floor, self.holder)
+                site = Site(system, system.clock, floor, self.holder, self._give_up_ms, self._give_up)
                 self._crews = [Crew(handler, site) for handler in self.handlers()]
                 for crew in self._crews:
                     tasks.start_soon(crew.run)
@@ -184,8 +189,8 @@ class Worker:
         finally:
             self._crews = []
             self._stopping = None
-        if failure is not None:
-            raise failure
+        if reason := failure or self._given_up:
+            raise reason
 
     @asynccontextmanager
     async def floor(self) -> AsyncIterator[Floor]:
@@ -202,6 +207,10 @@ class Worker:
         """Fetch no more, finish what is in hand, and let `run` return. Call it in the worker's loop."""
         if self._stopping is not None:
             self._stopping.set()
+
+    def _give_up(self, error: HQError) -> None:
+        self._given_up = error
+        self.stop()
 
     def is_alive(self, within_ms: int = ALIVE_WITHIN_MS) -> bool:
         """Whether every handler has fetched lately, or has all it may hold; False if it does not run."""

@@ -17,6 +17,7 @@ class Relay:
         self.requests_to_lose = 0
         self.answers_to_lose = 0
         self.requests = 0
+        self._ways: set[anyio.CancelScope] = set()
         self.meanwhile: Callable[[], Awaitable[None]] | None = None
 
     async def serve(self, client: SocketStream) -> None:
@@ -24,6 +25,12 @@ class Relay:
             # A server that is away is not reached, here as elsewhere.
             with suppress(OSError):
                 await self._hand_on(client, await anyio.connect_tcp("127.0.0.1", self.port))
+
+    def hang_up(self, port: int) -> None:
+        """End all connections there are; those to come go elsewhere."""
+        self.port = port
+        for way in self._ways:
+            way.cancel()
 
     async def _hand_on(self, client: SocketStream, server: SocketStream) -> None:
         async with server, anyio.create_task_group() as tasks:
@@ -41,6 +48,7 @@ class Relay:
 
             tasks.start_soon(pump, client, server, self._loses_request)
             tasks.start_soon(pump, server, client, self._loses_answer)
+            self._ways.add(tasks.cancel_scope)
 
     def _loses_request(self) -> bool:
         self.requests += 1

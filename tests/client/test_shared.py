@@ -31,6 +31,15 @@ FORKS = """
 """
 
 
+FORKS_WHEN_TOLD = """
+    print("ready", flush=True)
+    sys.stdin.readline()
+    if not os.fork():
+        time.sleep(60)
+        os._exit(0)
+"""
+
+
 @pytest.fixture
 def file(tmp_path):
     return tmp_path / "hq.db"
@@ -41,7 +50,11 @@ def holder(file, request):
     """Another process that holds the file."""
     program = HOLDER.format(then=getattr(request, "param", "pass").strip())
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(file)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", program, str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         assert process.stdout.readline() == "ready\n"
@@ -49,6 +62,7 @@ def holder(file, request):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        process.stdin.close()
         process.stdout.close()
 
 
@@ -142,6 +156,22 @@ async def test_the_child_of_a_killed_holder_does_not_keep_the_file(file, holder)
     with anyio.fail_after(10):
         async with hq.open(file, access="exclusive") as system:
             assert (await system.queue("emails").stats()).ready == 1
+
+
+@pytest.mark.parametrize("holder", [FORKS_WHEN_TOLD], indirect=True)
+async def test_the_child_of_a_killed_holder_keeps_nobody_waiting_on_its_connections(file, holder):
+    async with hq.open(file) as system, system.events(kinds=["enqueued"]) as events:
+        queue = system.queue("emails")
+        accepted = [await queue.enqueue("before")]
+        told = [(await anext(events)).message_id]
+        holder.stdin.write("fork\n")
+        holder.stdin.flush()
+        assert await anyio.to_thread.run_sync(holder.stdout.readline) == "ready\n"
+        holder.kill()
+        with anyio.fail_after(10):
+            accepted.append(await queue.enqueue("after"))
+            told.append((await anext(events)).message_id)
+    assert told == [one.id for one in accepted]
 
 
 async def test_a_file_that_is_held_exclusively_is_in_use(file):

@@ -19,6 +19,19 @@ async def test_an_enqueue_whose_answer_is_lost_is_stored_once(queue, there, rela
     assert (seen.id, seen.payload) == (accepted.id, "once")
 
 
+async def test_the_key_of_a_request_is_nobodys_business(queue, there):
+    async with there.events() as events, queue.events() as told:
+        await queue.enqueue("as it is")
+        assert "dedup_key" not in (await anext(events)).details
+        assert "dedup_key" not in (await anext(told)).details
+    for here in (there, queue):
+        [seen] = await here.browse()
+        assert seen.dedup_key is None
+        [held] = await here.receive()
+        assert held.dedup_key is None
+        await held.release()
+
+
 async def test_many_whose_answer_is_lost_are_stored_once_each(queue, there, relay):
     relay.answers_to_lose = 1
     told = await queue.enqueue_many(["a", "b", "c"])

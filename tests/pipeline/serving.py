@@ -13,9 +13,9 @@ PATIENCE_S = 30
 
 
 class Served:
-    """`hq serve` on a SQLite file."""
+    """`hq serve` on a SQLite file, or on the Postgres database of a URL."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path | str) -> None:
         self.database = database
         self.port = 0
         self._process: subprocess.Popen | None = None

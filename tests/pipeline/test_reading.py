@@ -25,32 +25,6 @@ def payloads(frame) -> list[bytes]:
     return sorted(bytes(row.payload) for row in frame.where("event = 'enqueued'").select("payload").collect())
 
 
-@pytest.mark.parametrize("way", ["http", "sqlite"])
-def test_what_is_enqueued_is_read(spark, server, queue, read, way):
-    ids = server.enqueue(queue, range(3_000), group="g", headers={"a": "b"})
-
-    url = server.url if way == "http" else f"sqlite:///{server.database}"
-    frame = spark.read.format("hq").options(url=url, queue=queue, partitions=3).load()
-    rows = frame.where("event = 'enqueued'").collect()
-
-    assert sorted(int(bytes(row.payload)) for row in rows) == list(range(3_000))
-    assert {row.message_id for row in rows} == set(ids)
-    assert {(row.queue, row.group, row.headers["a"]) for row in rows} == {(queue, "g", "b")}
-
-
-def test_the_file_and_the_server_say_the_same(spark, server, queue, read):
-    server.enqueue(queue, [1, 2, 3], ttl_ms=60_000, priority=3)
-    held = server.ask("GET", f"/queues/{queue}/receive?holder=me")
-    server.ask("POST", f"/queues/{queue}/fail", {"id": held["id"], "token": held["token"], "error": "no"})
-
-    direct = spark.read.format("hq").options(url=f"sqlite:///{server.database}", queue=queue).load()
-
-    def told(frame):
-        return sorted((row.asDict() for row in frame.collect()), key=lambda row: row["sequence"])
-
-    assert told(direct) == told(read(queue=queue))
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -116,7 +90,10 @@ def test_a_filter_gives_the_same_rows_whether_or_not_it_is_pushed_down(spark, se
             {"url": "http://127.0.0.1:1"},
             "hq at http://127.0.0.1:1 cannot be reached: [Errno 111] Connection refused",
         ),
-        ({"url": "ftp://x"}, "url must begin with http://, https://, sqlite://, not ftp:"),
+        (
+            {"url": "ftp://x"},
+            "url must begin with http://, https://, postgresql://, postgres://, sqlite://, not ftp:",
+        ),
         ({"url": "sqlite:////no/such.db"}, "there is no database at /no/such.db"),
         ({"queue": "no-such-queue"}, "there is no queue 'no-such-queue' at"),
         ({"tabel": "events"}, "hq has no option 'tabel'; did you mean 'table'?"),

@@ -56,6 +56,15 @@ async def test_a_row_that_is_committed_late_is_not_passed_over(backend, admin, t
     assert read == [found]
 
 
+async def test_a_position_that_was_never_written_is_not_taken_for_pruned(backend, admin, table):
+    queue = (await backend.create("a", Settings())).number
+    late = await write_late(admin, table, queue, 1)
+    await late.rollback()
+    await backend.append([Batch(queue, 0, [Resumed(1, 0)])])
+
+    assert await backend.bounds() == (1, 2)
+
+
 async def test_an_open_append_bounds_how_long_a_reader_waits(opened, admin, table):
     backend = await opened(limits=Limits(deadline_s=0.3))
     queue = (await backend.create("a", Settings())).number

@@ -1,5 +1,7 @@
 """Each tick yields exactly one message, through restarts and whatever the wall clock does."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 import hq
@@ -114,3 +116,29 @@ async def test_a_leap_day_and_a_month_end_tick_once(tmp_path, until):
 
             await until(dealt_with)
         assert [(tick - start) // day for tick in await ticks_in(queue)] == [1, 30, 32]
+
+
+@pytest.mark.parametrize(
+    ("start", "half_hours"),
+    [
+        # 2:30 is skipped on the second day, and its tick comes when the hour is over.
+        (datetime(2026, 3, 28, tzinfo=UTC), [3, 48 + 2, 96 + 1]),
+        # 2:30 comes twice on the second day, and ticks the first time.
+        (datetime(2026, 10, 24, tzinfo=UTC), [1, 48 + 1, 96 + 3]),
+    ],
+)
+async def test_a_wall_that_is_put_forward_or_back_ticks_once_a_day(until, start, half_hours):
+    begin = int(start.timestamp()) * 1_000
+    clock = FrozenClock(begin)
+    async with hq.open("memory:", clock=clock) as system:
+        queue = await system.create_queue("reports")
+        await queue.set_schedule("nightly", "x", cron="30 2 * * *", timezone="Europe/Berlin")
+        for _ in range(3 * 48):
+            clock.advance(MINUTE * 30)
+
+            async def dealt_with():
+                [schedule] = await queue.schedules()
+                return schedule.next_ticks[0] > clock.now
+
+            await until(dealt_with)
+        assert [(tick - begin) // (30 * MINUTE) for tick in await ticks_in(queue)] == half_hours

@@ -1,5 +1,8 @@
 """What the test kit gives to applications: fixtures, a worker drained by hand, and readable refusals."""
 
+import json
+from urllib.request import Request, urlopen
+
 import pytest
 
 import hq
@@ -74,6 +77,25 @@ async def test_a_missing_message_is_told_with_what_comes_closest(hq_system):
     await assert_not_enqueued(queue, payload="c")
     with pytest.raises(AssertionError, match="has a message with priority=4"):
         await assert_not_enqueued(queue, priority=4)
+
+
+def test_a_real_server_is_reached_from_a_test_without_a_loop(hq_server):
+    with hq.blocking.open(hq_server) as system:
+        queue = system.create_queue("emails")
+        with urlopen(Request(f"{hq_server}/queues/emails/enqueue", b'{"to": "ada"}')) as response:  # noqa: S310 - of this test
+            told = json.load(response)
+        [message] = queue.receive()
+        assert (message.id, message.payload) == (told["id"], {"to": "ada"})
+        message.complete()
+
+
+async def test_each_test_has_a_server_of_its_own(hq_server):
+    async with hq.open(hq_server) as system:
+        assert await system.queues() == []
+        queue = await system.create_queue("emails")
+        await queue.enqueue("x")
+        [message] = await queue.receive(wait_ms=1_000)
+        assert message.payload == "x"
 
 
 @pytest.mark.slow

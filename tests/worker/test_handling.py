@@ -146,7 +146,7 @@ async def test_a_plain_function_runs_in_a_thread_with_the_blocking_face(system, 
     assert threads[0] is not threading.current_thread()
 
 
-async def test_threads_are_bounded(system, queue, counts):
+async def test_threads_are_bounded(system, queue, counts, until):
     worker = hq.Worker(threads=2, concurrency=8)
     lock, go = threading.Lock(), threading.Event()
     running, most = 0, 0
@@ -164,6 +164,11 @@ async def test_threads_are_bounded(system, queue, counts):
     async with worker.running(system):
         await queue.enqueue_many(list(range(8)))
         await counts(queue, leased=8)
+
+        async def all_threads_run():
+            return running == 2
+
+        await until(all_threads_run)
         go.set()
         await counts(queue, completed=8)
 

@@ -81,9 +81,29 @@ async def test_no_more_is_handled_at_once_than_concurrency_says(system, queue, w
     async with worker.running(system):
         await queue.enqueue_many(list(range(5)))
         await counts(queue, leased=2, ready=3)
+        await anyio.wait_all_tasks_blocked()
         assert busy.begun == [0, 1]
         busy.go.set()
         await counts(queue, completed=5)
+
+
+async def test_a_handler_that_is_cancelled_takes_no_hand_with_it(system, queue, worker, clock, counts):
+    begun = []
+
+    @worker.handle("emails", concurrency=1, timeout_ms=None)
+    async def send(message):
+        begun.append(message.payload)
+        if message.payload == "lost":
+            await anyio.sleep_forever()
+
+    async with worker.running(system):
+        lost = await queue.enqueue("lost")
+        await counts(queue, leased=1)
+        await queue.enqueue("next")
+        await queue.delete(lost.id)
+        clock.advance(30_000 // 3)
+        await counts(queue, completed=1)
+    assert begun == ["lost", "next"]
 
 
 async def test_what_is_fetched_ahead_is_bounded_and_given_back_at_stop(system, queue, worker, counts):

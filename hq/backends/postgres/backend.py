@@ -209,7 +209,7 @@ class PostgresBackend:
         async with self._pool.lend() as connection:
             up_to = await final_position(connection, self._limits.deadline_s)
             [(first, last)] = await connection.rows(sql.JOURNAL_BOUNDS, {"up_to": up_to})
-        return Bounds(first or 0, last or 0)
+        return Bounds(first, last) if last else Bounds(0, 0)
 
     async def check(self) -> None:
         async with self._writing():

@@ -310,7 +310,9 @@ MARK_LANES = f"""
       AND m.marked <> w.mark"""
 
 # Pruning, a bounded part at a time.
-JOURNAL_BOUNDS = "SELECT min(position), max(position) FROM hq.journal WHERE position <= :up_to"
+# Positions that were given out and never written leave gaps, so the first row says nothing of pruning.
+JOURNAL_BOUNDS = """
+    SELECT (SELECT pruned_to FROM hq.store) + 1, max(position) FROM hq.journal WHERE position <= :up_to"""
 JOURNAL_BYTES = "SELECT coalesce(sum(octet_length(body)), 0) FROM hq.journal"
 OLDEST_JOURNAL = """
     SELECT position, queue, first, last, at, octet_length(body) FROM hq.journal

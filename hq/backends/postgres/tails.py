@@ -32,8 +32,7 @@ async def entries(connection: Connection, after: int, limit: int, up_to: int) ->
     rows = await _bodies(connection, within(sizes, None))
     [(pruned_to,)] = await connection.rows(sql.PRUNED_TO)
     if 0 < after < pruned_to:
-        [(first, _)] = await connection.rows(sql.JOURNAL_BOUNDS, {"up_to": up_to})
-        raise JournalPruned(first or pruned_to + 1)
+        raise JournalPruned(pruned_to + 1)
     return decoded(rows)
 
 
@@ -43,8 +42,7 @@ async def rows(connection: Connection, after: int, upto: int, limit: int) -> lis
     found = await _bodies(connection, within(sizes, None, ROWS_BYTES))
     [(pruned_to,)] = await connection.rows(sql.PRUNED_TO)
     if after < pruned_to:
-        [(first, _)] = await connection.rows(sql.JOURNAL_BOUNDS, {"up_to": upto})
-        raise JournalPruned(first or pruned_to + 1)
+        raise JournalPruned(pruned_to + 1)
     return [JournalRow(*row) for row in found]
 
 

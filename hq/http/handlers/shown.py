@@ -9,6 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from hq.domain.messages import Attempt, Message, Options
 from hq.domain.replies import Delivery
+from hq.domain.request_keys import producers_key
 from hq.http import models as m
 from hq.http import wire
 from hq.http.calls import Call
@@ -32,7 +33,7 @@ def received(call: Call, queue: str, number: int, delivery: Delivery) -> m.Recei
         priority=options.priority,
         group=options.group,
         concurrency_key=options.concurrency_key,
-        dedup_key=options.dedup_key,
+        dedup_key=producers_key(options.dedup_key),
         attempts=delivery.attempts,
         receives=delivery.receives,
         enqueued_at=delivery.enqueued_at,
@@ -78,11 +79,14 @@ def said(options: Options, payload: bytes) -> dict[str, Any]:
     }
     if options.headers:
         fields["headers"] = dict(options.headers)
-    for name in ("priority", "group", "concurrency_key", "dedup_key", "result_ms"):
-        value = getattr(options, name)
-        if value is not None:
-            fields[name] = value
-    return fields
+    rarely = {
+        "priority": options.priority,
+        "group": options.group,
+        "concurrency_key": options.concurrency_key,
+        "dedup_key": producers_key(options.dedup_key),
+        "result_ms": options.result_ms,
+    }
+    return fields | {name: value for name, value in rarely.items() if value is not None}
 
 
 def _payload(content_type: str, payload: bytes) -> tuple[Raw | str | UnsetType, str | UnsetType]:

@@ -63,12 +63,17 @@ class Queue:
         wait_ms: int | None = None,
         lease_ms: int | None = None,
         holder: str | None = None,
+        give_up_ms: int | None = None,
     ) -> Generator[Message]:
         """Iterate over messages as they come; leaving the loop gives back what was not handed out."""
 
         async def begin() -> Consumer:
             return self._queue.consume(
-                concurrency=concurrency, wait_ms=wait_ms, lease_ms=lease_ms, holder=holder
+                concurrency=concurrency,
+                wait_ms=wait_ms,
+                lease_ms=lease_ms,
+                holder=holder,
+                give_up_ms=give_up_ms,
             )
 
         return self._iterate(self._call(begin))
