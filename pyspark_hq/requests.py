@@ -78,6 +78,10 @@ class Requests:
         """What the server says to a JSON body."""
         return self._tried("POST", path, body, {"Content-Type": "application/json"})
 
+    def put(self, path: str, body: bytes) -> Answer:
+        """What the server says to a JSON body that can be said twice."""
+        return self._tried("PUT", path, body, {"Content-Type": "application/json"})
+
     def _tried(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
         wait = Wait(self._patience_ms)
         while True:

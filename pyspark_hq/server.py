@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -55,6 +56,16 @@ class ServerStore:
             "reach"
         ]
         return reached
+
+    def count(self, span: Span) -> int:
+        events: int = self._requests.get("/journal/bounds", span._asdict()).json()["count"]
+        return events
+
+    def archived(self, upto: int, incarnation: int, manifest: str) -> int:
+        """Tell the server up to where its journal is archived; up to where that now is."""
+        said = {"to": upto, "incarnation": incarnation, "manifest": manifest}
+        archived: int = self._requests.put("/journal/archived", json.dumps(said).encode()).json()["archived"]
+        return archived
 
     def events(self, span: Span, queue: str | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         query = {"queue": queue, "columns": ",".join(columns), "limit": PAGE}

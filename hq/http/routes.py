@@ -164,6 +164,8 @@ ROUTES = [
           q.JournalQuery, reply=TABLE),
     Route("GET", "/journal/bounds", Scope.ADMIN, journal.bounds, "Which positions the journal has",
           q.BoundsQuery, reply=m.JournalBounds),
+    Route("PUT", "/journal/archived", Scope.ADMIN, journal.archived, "Say up to where a lake has the journal",
+          body=m.NewArchived, reply=m.Archived, writes=True),
     Route("GET", "/events", Scope.READ, events.events, "What happens, as server-sent events",
           q.EventsQuery, reply=EVENTS),
     Route("GET", "/queues/{queue}/events", Scope.READ, events.queue_events,
