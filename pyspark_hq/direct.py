@@ -98,6 +98,9 @@ class DirectStore:
                 after = rows[-1].position
                 yield batch
 
+    def close(self) -> None:
+        """Nothing is held between questions."""
+
     def last_sequence(self, queue: str) -> int:
         raise self._over_http(queue)
 

@@ -76,6 +76,9 @@ class ServerStore:
                 raise DataLost(str(refusal)) from refusal
             raise
 
+    def close(self) -> None:
+        self._requests.close()
+
     def last_sequence(self, queue: str) -> int:
         sequence: int = self._requests.get(f"/queues/{quote(queue, safe='')}/stats").json()["sequence"]
         return sequence

@@ -45,6 +45,9 @@ class Store(Protocol):
     def events(self, span: Span, queue: str | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The events of a range, of one queue or of all; DataLost if part of it is no longer kept."""
 
+    def close(self) -> None:
+        """Let go of what it holds; whoever asks again opens it again."""
+
     def last_sequence(self, queue: str) -> int:
         """No message of the queue has a higher sequence now."""
 
