@@ -80,7 +80,9 @@ class _Build:
         old = self._lake.read(self._spark, "messages", self._manifest)
         emptied = facts.purges(self._spark, new).select("queue").distinct()
         ids = new.select("message_id").where("message_id IS NOT NULL")
-        ids = ids.union(old.where("outcome = 'open'").join(emptied, "queue", "left_semi").select("message_id"))
+        ids = ids.union(
+            old.where("outcome = 'open'").join(emptied, "queue", "left_semi").select("message_id")
+        )
         return ids.distinct().join(old.select("message_id", "day"), "message_id", "left")
 
     def _all_of(self, touched: DataFrame, events: DataFrame, fresh: Iterable[DataFile]) -> DataFrame:
@@ -98,7 +100,8 @@ class _Build:
         before = self._lake.frame(self._spark, table, old)
         ids = touched.select("message_id")
         days = {
-            str(row.day) for row in before.join(ids, "message_id", "left_semi").select("day").distinct().collect()
+            str(row.day)
+            for row in before.join(ids, "message_id", "left_semi").select("day").distinct().collect()
         }
         replaced = [file for file in old if file.day in days]
         if replaced:

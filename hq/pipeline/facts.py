@@ -40,7 +40,7 @@ FROM (
                 ) AS purged_at
     FROM ({_MESSAGES}) m)
 """  # noqa: S608 - constants
-_ATTEMPTS = f"""
+_ATTEMPTS = """
 SELECT message_id, coalesce(CASE WHEN event = 'received' THEN receives END, attempt) AS receive,
        max(queue) AS queue, max(holder) FILTER (WHERE event = 'received') AS holder,
        min(at) FILTER (WHERE event = 'received') AS received_at,
@@ -50,10 +50,10 @@ SELECT message_id, coalesce(CASE WHEN event = 'received' THEN receives END, atte
            AS result,
        min(work_ms) AS work_ms,
        max(reason) AS reason, max(error) AS error
-FROM {{timeline}}
+FROM {timeline}
 WHERE event = 'received' OR (received_at IS NOT NULL AND event <> 'extended')
 GROUP BY message_id, coalesce(CASE WHEN event = 'received' THEN receives END, attempt)
-"""  # noqa: S608 - constants
+"""
 # What comes in and what leaves: the depth of a queue is the sum of all changes before.
 _CHANGE = """
 CASE WHEN event IN ('enqueued', 'requeued') THEN 1
@@ -106,9 +106,7 @@ def attempts(spark: SparkSession, timeline: DataFrame) -> DataFrame:
     return made.selectExpr("*", DAY.format(at="coalesce(received_at, ended_at)"))
 
 
-def stats(
-    spark: SparkSession, timeline: DataFrame, purged: DataFrame, before: DataFrame | None
-) -> DataFrame:
+def stats(spark: SparkSession, timeline: DataFrame, purged: DataFrame, before: DataFrame | None) -> DataFrame:
     """What happened in each five minutes, added to what is known of them."""
     made = spark.sql(_STATS, timeline=timeline, purges=purged)
     if before is not None:

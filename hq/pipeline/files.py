@@ -54,7 +54,8 @@ class LocalFiles:
         self._root = root.absolute()
 
     def uri(self, path: str) -> str:
-        return (self._root / path).as_uri()
+        # Not quoted: Spark takes it as it is.
+        return f"file://{self._root / path}"
 
     def open(self, path: str) -> BinaryIO:
         return (self._root / path).open("rb")

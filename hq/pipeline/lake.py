@@ -55,7 +55,9 @@ class Lake:
                 if incarnation is None:
                     raise LakeEmpty
                 if any(self.files.below(table) for table in TABLES):
-                    raise LakeInvalid("there are tables in this directory, but no manifest: it is no lake of hq")
+                    raise LakeInvalid(
+                        "there are tables in this directory, but no manifest: it is no lake of hq"
+                    )
                 found = Manifest(0, incarnation)
                 manifests.publish(self.files, found)
             self._sweep(found)
