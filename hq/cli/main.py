@@ -9,6 +9,7 @@ import typer
 
 from hq import __version__
 from hq.cli.migrate import migrate
+from hq.cli.pipeline import app as pipeline
 from hq.cli.serve import serve
 from hq.cli.work import work
 from hq.errors import HQError
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(serve)
 app.command()(work)
 app.command()(migrate)
+app.add_typer(pipeline)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's shape

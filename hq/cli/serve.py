@@ -31,7 +31,7 @@ Host = Annotated[str | None, typer.Option("--host", help="The address to bind; d
 FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
-def serve(  # noqa: PLR0913 - one for each flag
+def serve(
     *,
     port: Port = None,
     request_timeout: Timeout = None,

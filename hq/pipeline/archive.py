@@ -37,7 +37,7 @@ class Archived(NamedTuple):
     told: bool
 
 
-def archive(
+def archive(  # noqa: PLR0913 - each is a choice of its own
     lake: Lake,
     place: Place,
     write: Write,
@@ -49,9 +49,9 @@ def archive(
     """Bring the lake to where the journal is now. `on_segment` hears which position of which is reached."""
     with place.opened() as store:
         bounds = store.bounds()
-        with lake.held(bounds.incarnation) as manifest:
-            _check(manifest, bounds.incarnation)
-            manifest = _from_there(manifest, bounds.pruned, accept_loss=accept_loss)
+        with lake.held(bounds.incarnation) as found:
+            _check(found, bounds.incarnation)
+            manifest = _from_there(found, bounds.pruned, accept_loss=accept_loss)
             before, segments = manifest.rows("events"), 0
             told = _tell(place, manifest)
             while manifest.archived < bounds.last:

@@ -6,7 +6,7 @@ from hq.errors import CallerError, HQError
 
 
 class LakeInvalid(CallerError):
-    """This directory is no lake."""
+    """What is in this directory is no lake."""
 
     code = "lake_invalid"
 
@@ -51,3 +51,9 @@ class RowsDiffer(HQError):
     """What was written is not what the journal has; nothing was published."""
 
     code = "rows_differ"
+
+
+class JobStopped(HQError):
+    """The job could not go on."""
+
+    code = "job_stopped"

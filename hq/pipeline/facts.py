@@ -36,8 +36,8 @@ SELECT * EXCEPT (last, seen_at),
        {DAY.format(at="coalesce(enqueued_at, seen_at)")}
 FROM (
     SELECT m.*, (SELECT min(p.at) FROM {{purges}} p
-                 WHERE p.queue = m.queue AND struct(p.position, p.sequence) > struct(m.last.position, m.last.sequence)
-                ) AS purged_at
+                 WHERE p.queue = m.queue
+                   AND struct(p.position, p.sequence) > struct(m.last.position, m.last.sequence)) AS purged_at
     FROM ({_MESSAGES}) m)
 """  # noqa: S608 - constants
 _ATTEMPTS = """
@@ -71,8 +71,8 @@ SELECT queue, timestamp_millis((unix_millis(at) DIV {WINDOW_MS}) * {WINDOW_MS}) 
        count(work_ms) AS works, kll_sketch_agg_bigint(work_ms) AS work_sketch
 FROM {{timeline}} GROUP BY 1, 2
 UNION ALL
-SELECT queue, timestamp_millis((unix_millis(at) DIV {WINDOW_MS}) * {WINDOW_MS}), 0, 0, 0, 0, 0, 0, 0, 0, -count,
-       0, NULL, 0, NULL FROM {{purges}}
+SELECT queue, timestamp_millis((unix_millis(at) DIV {WINDOW_MS}) * {WINDOW_MS}),
+       0, 0, 0, 0, 0, 0, 0, 0, -count, 0, NULL, 0, NULL FROM {{purges}}
 """  # noqa: S608 - constants
 COUNTS = (
     "enqueued", "received", "completed", "retried", "released", "lapsed", "failed", "expired", "change",

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Protocol
 from uuid import uuid4
@@ -18,6 +19,7 @@ from uuid import uuid4
 from hq.pipeline.errors import LakeBusy
 
 LOOK_AGAIN_S = 0.1
+READ_BYTES = 1 << 20
 UNFINISHED = ".unfinished"
 
 
@@ -116,6 +118,14 @@ class LocalFiles:
         with suppress(FileExistsError):
             folder.mkdir()
         _sync(folder.parent)
+
+
+def digest(opened: BinaryIO) -> str:
+    """The SHA-256 of a file."""
+    found = sha256()
+    while part := opened.read(READ_BYTES):
+        found.update(part)
+    return found.hexdigest()
 
 
 def _sync(path: Path) -> None:

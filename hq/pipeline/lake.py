@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from hashlib import file_digest
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
@@ -18,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hq.pipeline import manifest as manifests
 from hq.pipeline.errors import LakeEmpty, LakeInvalid
-from hq.pipeline.files import Files
+from hq.pipeline.files import Files, digest
 from hq.pipeline.manifest import TABLES, DataFile, Manifest
 
 STAGING = "_staging"
@@ -99,10 +98,10 @@ class Lake:
     def _staged(self, table: str, name: str, path: str, number: int) -> Staged:
         day = path.split("/")[2]
         with self.files.open(path) as opened:
-            digest = file_digest(opened, "sha256").hexdigest()
+            total = digest(opened)
             size = opened.tell()
             rows = pq.ParquetFile(opened).metadata.num_rows
-        return Staged(path, DataFile(f"{table}/{day}/{name}.{number}.parquet", rows, size, digest))
+        return Staged(path, DataFile(f"{table}/{day}/{name}.{number}.parquet", rows, size, total))
 
     def _sweep(self, manifest: Manifest) -> None:
         """Take away what killed jobs have left, and what was replaced."""

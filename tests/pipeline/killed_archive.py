@@ -1,7 +1,7 @@
-"""Archives a journal again and again, and is killed at every call that changes a file: before it and after it.
+"""Archives a journal again and again, and is killed before and after every call that changes a file.
 
-What writes the files of a segment is a loop here instead of Spark, so that a run takes no time to speak of; all
-else is the pipeline's own. Reports a line for every run.
+What writes the files of a segment is a loop here instead of Spark, so that a run takes little time; all else
+is the pipeline's own. Reports a line for every run.
 """
 
 import json

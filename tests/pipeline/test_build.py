@@ -37,7 +37,18 @@ def table(spark, folder, name, *columns):
     )
 
 
-MESSAGE = ("queue", "dedup_key", "outcome", "leases", "retries", "lapses", "wait_ms", "work_ms", "reason", "error")
+MESSAGE = (
+    "queue",
+    "dedup_key",
+    "outcome",
+    "leases",
+    "retries",
+    "lapses",
+    "wait_ms",
+    "work_ms",
+    "reason",
+    "error",
+)
 
 
 def test_messages_are_what_came_of_them(spark, url, tmp_path):
@@ -53,7 +64,11 @@ def test_messages_are_what_came_of_them(spark, url, tmp_path):
         ("emails", "d", "open", 0, 0, 0, None, None, None, None),
         ("emails", "e", "deleted", 0, 0, 0, None, None, None, None),
     ]
-    ends = lake_at(tmp_path / "lake").read(spark, "messages").select("dedup_key", "enqueued_at", "ended_at", "day")
+    ends = (
+        lake_at(tmp_path / "lake")
+        .read(spark, "messages")
+        .select("dedup_key", "enqueued_at", "ended_at", "day")
+    )
     found = {row.dedup_key: (second(utc(row.enqueued_at)), second(utc(row.ended_at)), str(row.day))
              for row in ends.where("queue = 'emails'").collect()}  # fmt: skip
     assert found["c"] == (0, 21, "2026-03-01")
@@ -98,7 +113,9 @@ def test_tables_built_in_two_goes_are_the_same_as_in_one(spark, url, tmp_path):
 
     assert first.messages == 7
     for name in ("messages", "attempts", "stats_5m"):
-        columns = [c for c in lake_at(tmp_path / "once").read(spark, name).columns if not c.endswith("_sketch")]
+        columns = [
+            c for c in lake_at(tmp_path / "once").read(spark, name).columns if not c.endswith("_sketch")
+        ]
         quoted = [f"`{column}`" for column in columns]
         twice, once = (table(spark, tmp_path / folder, name, *quoted) for folder in ("twice", "once"))
         assert twice == once, name
