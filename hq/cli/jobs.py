@@ -129,6 +129,8 @@ class Job:
 
     def report(self, lake: Path, out: Path, span: Span, queue: str | None) -> None:
         """On the terminal, as a page, and as tables."""
+        with working(self._spark, "build"):
+            build(self._spark, _lake(lake))
         with working(self._spark, "report"):
             made = report(
                 self._spark, _lake(lake), span.objective, since=span.since, until=span.until, queue=queue

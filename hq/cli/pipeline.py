@@ -105,7 +105,7 @@ def report(
     target: Annotated[float, typer.Option(help="The share of messages that wait no longer.")] = 0.99,
     out: Annotated[Path, typer.Option(help="Where the page and the tables go.")] = Path("report"),
 ) -> None:  # fmt: skip
-    """Report on queues: a table, an HTML page, JSON and Parquet."""
+    """Build what is new, and report on queues: a table, an HTML page, JSON and Parquet."""
     with _jobs().Job(master, memory, as_json=as_json) as job:
         job.report(lake, out, job.span(since, until, slo, target), queue)
 

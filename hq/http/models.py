@@ -131,14 +131,6 @@ class NewTask(RequeueTask, kw_only=True):
     target: str | None = None
 
 
-class NewArchived(Taken, kw_only=True):
-    """Up to which position a lake has the journal, of which store; the sum of its manifest."""
-
-    to: int
-    incarnation: int
-    manifest: str | None = None
-
-
 class Named(Taken, kw_only=True):
     """A message by its id."""
 
@@ -364,28 +356,6 @@ class Readiness(Given, kw_only=True):
     status: str
     durability: str
     queues: int
-
-
-class JournalBounds(Given, kw_only=True, omit_defaults=False):
-    """The first position there is and the last that is final; all up to `pruned` is no longer kept.
-
-    `reach` is the last position up to which no more than the `events` asked for come, or one entry does;
-    `count` is how many come up to the `upto` asked for; all up to `archived` is in a lake.
-    """
-
-    first: int
-    last: int
-    incarnation: int
-    pruned: int
-    archived: int
-    reach: int | UnsetType = UNSET
-    count: int | UnsetType = UNSET
-
-
-class Archived(Given, kw_only=True):
-    """Up to which position the journal is archived now."""
-
-    archived: int
 
 
 class TaskStarted(Given, kw_only=True):

@@ -13,7 +13,7 @@ _SIGNATURES = """
 SELECT queue, coalesce(reason, '') AS reason,
        substring(trim(regexp_replace(regexp_replace(regexp_replace(
            split(coalesce(error, ''), '\\n')[0],
-           '[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|0x[0-9a-fA-F]+|\\\\b[0-9a-fA-F]{16,}\\\\b', '<id>'),
+           '[0-9a-fA-F]{{8}}-[0-9a-fA-F-]{{27}}|0x[0-9a-fA-F]+|\\\\b[0-9a-fA-F]{{16,}}\\\\b', '<id>'),
            '"[^"]*"|\\\\x27[^\\\\x27]*\\\\x27', '<text>'),
            '[0-9]+', '<n>')), 1, 200) AS signature,
        count(*) AS messages, unix_millis(min(ended_at)) AS first_at, unix_millis(max(ended_at)) AS last_at,

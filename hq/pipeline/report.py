@@ -23,6 +23,13 @@ POINTS = 288
 """A plot has about so many."""
 SHARES = (0.5, 0.95, 0.99)
 
+# Of the tables that may have no rows, what is asked of them.
+_COLUMNS = {
+    "attempts": "queue string, received_at timestamp, ended_at timestamp, wait_ms long, work_ms long",
+    "messages": (
+        "queue string, outcome string, reason string, leases long, enqueued_at timestamp, ended_at timestamp"
+    ),
+}
 _COUNTED = (
     "enqueued", "received", "completed", "retried", "released", "lapsed", "failed", "expired", "depth",
 )  # fmt: skip
@@ -179,10 +186,12 @@ class _Tables:
     def __init__(self, spark: SparkSession, lake: Lake, queue: str | None) -> None:
         self._spark = spark
         manifest = lake.manifest()
-        self._frames = {
-            name: lake.read(spark, table, manifest)
-            for name, table in (("stats", "stats_5m"), ("attempts", "attempts"), ("messages", "messages"))
-        }
+        self._frames = {"stats": lake.read(spark, "stats_5m", manifest)}
+        for table, columns in _COLUMNS.items():
+            has_rows = bool(manifest.files(table))
+            self._frames[table] = (
+                lake.read(spark, table, manifest) if has_rows else spark.createDataFrame([], columns)
+            )
         if queue is not None:
             self._frames = {name: frame.where(frame.queue == queue) for name, frame in self._frames.items()}
 

@@ -8,7 +8,7 @@ from hq.backends.port import JournalRow
 from hq.domain.settings import in_range
 from hq.errors import InvalidInput
 from hq.http import columns, wire
-from hq.http import models as m
+from hq.http import extents as x
 from hq.http.calls import Call
 from hq.http.handlers.many import body_shape
 from hq.http.replies import NDJSON, Reply, encode, ok
@@ -53,7 +53,7 @@ async def bounds(call: Call) -> Reply:
     call.line.guard.check()
     node = call.node
     first, last, archived = await node.journal_bounds()
-    shown = m.JournalBounds(
+    shown = x.JournalBounds(
         first=first, last=last, incarnation=node.incarnation, pruned=max(0, first - 1), archived=archived
     )
     if query.events is not None:
@@ -68,13 +68,13 @@ async def bounds(call: Call) -> Reply:
 async def archived(call: Call) -> Reply:
     """Note that a lake has the journal up to a position, so that it need be kept no longer for that."""
     body_shape(call)
-    said = wire.decode(call.body, m.NewArchived, call.depth)
+    said = wire.decode(call.body, x.NewArchived, call.depth)
     in_range("to", said.to, 0, MAX_POSITION)
     if said.incarnation != call.node.incarnation:
         raise InvalidInput("this is the archive of another store, or of this one before it was restored")
     reached = await call.node.archived(said.to)
     log.info("archived", extra={"to": reached, "manifest": said.manifest})
-    return ok(m.Archived(archived=reached))
+    return ok(x.Archived(archived=reached))
 
 
 async def _as_arrow(call: Call, number: int | None) -> Reply:
