@@ -10,6 +10,7 @@ from hq.pipeline.plots import Series, Span, bar, lines, number
 from hq.pipeline.report import Percentiles, Point, QueueReport, Report
 
 NOTHING = "-"
+_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 MOST_PLOTTED = 12
 """Queues that get plots, those with most messages first; all are in the table."""
 
@@ -19,21 +20,21 @@ _STYLE = """
 @media(prefers-color-scheme:dark){:root{--ink:#e6eaf0;--soft:#93a1b3;--ground:#11151b;--card:#1a2029;
 --line:#2a323e;--c0:#6ea0ff;--c1:#3fd0bd;--c2:#ff7a7f;--area:#6ea0ff22;--good:#4cc38a;--fair:#f0b93a;
 --bad:#ff7a7f}}
-*{box-sizing:border-box}body{margin:0 auto;max-width:1180px;padding:32px 24px 64px;background:var(--ground);
+*{box-sizing:border-box}body{margin:0 auto;max-width:1360px;padding:32px 24px 64px;background:var(--ground);
 color:var(--ink);font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 h1{font-size:26px;margin:0}h2{font-size:18px;margin:40px 0 12px}p.when{color:var(--soft);margin:4px 0 24px}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
 .tile,figure,.table{background:var(--card);border:1px solid var(--line);border-radius:10px}
 .tile{padding:14px 16px}.tile b{display:block;font-size:24px;font-weight:600;line-height:1.2}
 .tile span{color:var(--soft);font-size:12px}.table{overflow-x:auto;margin-top:16px}
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:8px 12px;text-align:right;white-space:nowrap;border-top:1px solid var(--line)}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:13px}
+th,td{padding:8px 9px;text-align:right;white-space:nowrap;border-top:1px solid var(--line)}
 thead th{border-top:0;color:var(--soft);font-weight:500;font-size:12px}
 th:first-child,td:first-child{text-align:left}
-td small{color:var(--soft)}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(340px,1fr));
+td small{color:var(--soft)}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(460px,1fr));
 gap:12px}
 figure{margin:0;padding:14px 16px 8px}figcaption{display:flex;justify-content:space-between;font-weight:500}
-.legend{display:flex;gap:12px;list-style:none;margin:0;padding:0;color:var(--soft);font-weight:400;
+.legend{display:flex;white-space:nowrap;gap:12px;list-style:none;margin:0;padding:0;color:var(--soft);font-weight:400;
 font-size:12px}
 .legend i{display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:5px}
 .k0{background:var(--c0)}.k1{background:var(--c1)}.k2{background:var(--c2)}svg{display:block;width:100%;
@@ -50,7 +51,7 @@ height:auto}
 _HEADS = (
     "queue", "enqueued", "completed", "per minute", "wait p50 / p95 / p99",
     "work p50 / p95 / p99", "attempts",
-    "retried", "leases ended by time", "failed", "depth", "oldest", "in time", "error budget",
+    "retried", "lapsed", "failed", "depth", "oldest", "in time", "error budget",
 )  # fmt: skip
 
 
@@ -76,7 +77,7 @@ def span_of(ms: float | None) -> str:
     """A span of time in the unit that fits it."""
     if ms is None:
         return NOTHING
-    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+    for size, unit in _UNITS:
         if ms >= size:
             return f"{ms / size:.3g} {unit}"
     return f"{ms:.3g} ms"
@@ -99,7 +100,7 @@ def _tiles(queues: Sequence[QueueReport]) -> str:
         ("completed", number(sum(one.completed for one in queues))),
         ("a minute", number(sum(one.per_minute for one in queues))),
         ("waiting or leased now", number(sum(one.depth for one in queues))),
-        ("failed", f"{number(failed)} ({percent(failed / ended if ended else None)})"),
+        (f"failed, {percent(failed / ended if ended else None)} of what ended", number(failed)),
     )
     return '<div class="tiles">' + "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>' for name, value in tiles
@@ -140,8 +141,8 @@ def _plots(one: QueueReport, made: Report) -> str:
             Series("completed", [(p.start, p.completed / minutes) for p in points]),
             Series("failed", [(p.start, p.failed / minutes) for p in points]),
         ], span),
-        lines("waiting time", _percentiles(points, "wait_ms"), span, " s"),
-        lines("working time", _percentiles(points, "work_ms"), span, " s"),
+        _times("waiting time", points, "wait_ms", span),
+        _times("working time", points, "work_ms", span),
         lines("depth", [Series("waiting or leased", [(p.start, p.depth) for p in points])], span),
     )  # fmt: skip
     return f'<h2>{escape(one.queue or "(deleted)")}</h2><div class="plots">{"".join(drawn)}</div>'
@@ -158,12 +159,16 @@ def _without_gaps(points: Sequence[Point], made: Report) -> list[Point]:
     return found
 
 
-def _percentiles(points: Sequence[Point], name: str) -> list[Series]:
+def _times(title: str, points: Sequence[Point], name: str, span: Span) -> str:
+    """Percentiles, in the unit that fits the longest."""
     found: list[tuple[int, Percentiles | None]] = [(point.start, getattr(point, name)) for point in points]
-    return [
-        Series(part, [(at, None if three is None else three[place] / 1_000) for at, three in found])
+    longest = max((three.p99 for _, three in found if three is not None), default=0.0)
+    size, unit = next((pair for pair in _UNITS if longest >= pair[0]), (1, "ms"))
+    series = [
+        Series(part, [(at, None if three is None else three[place] / size) for at, three in found])
         for place, part in enumerate(Percentiles._fields)
     ]
+    return lines(title, series, span, f" {unit}")
 
 
 def _reasons(queues: Sequence[QueueReport]) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 WIDTH, HEIGHT = 640, 220
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 28
 TICKS = 4
-TIMES = 6
+TIMES = 4
 DAY_MS = 86_400_000
 
 
@@ -140,7 +140,9 @@ def _round_up(value: float) -> float:
     if value <= 0:
         return float(TICKS)
     unit = 10.0 ** floor(log10(value))
-    return next(unit * step for step in (1, 2, 4, 6, 8, 10) if ceil(value / unit * 1e6) <= step * 1e6)
+    return next(
+        unit * step for step in (1, 1.2, 1.6, 2, 3, 4, 6, 8, 10) if ceil(value / unit * 1e6) <= step * 1e6
+    )
 
 
 def number(value: float) -> str:
