@@ -249,9 +249,8 @@ def measure_lake(spark: SparkSession, address: str, folder: Path, arguments: arg
         spent[name] = timed(lambda to=one: build(spark, to))
         spent[name] += timed(lambda to=one: page(report_on(spark, to, Objective())))
         print(f"    build and report, {name:<16}{spent[name]:8.2f} s")
-    print(
-        f"    {'ten times the events, in time':<34}{spent['all'] / spent['a tenth']:6.2f} x  (aim at most 10 x)"
-    )
+    longer = spent["all"] / spent["a tenth"]
+    print(f"    {'ten times the events, in time':<34}{longer:6.2f} x  (aim at most 10 x)")
     _measure_load(spark, place, folder, arguments)
 
 
@@ -272,7 +271,7 @@ def _measure_load(spark: SparkSession, place: Place, folder: Path, arguments: ar
         for n in range(arguments.rows):
             written.write(json.dumps({"n": n, "text": PAYLOAD}) + "\n")
     small = arguments.rows // 20 // SMALL_BATCH * SMALL_BATCH
-    loop = small / timed(lambda: loop_of_small_batches(place.url, small, "against-load"))
+    loop = small / timed(lambda: loop_of_small_batches(place.url, small, f"against-{small}"))
     loaded = arguments.rows / timed(lambda: load(spark, place, [str(file)], Loading("written")))
     print(
         f"    load {arguments.rows:,} lines: {loaded:,.0f} rows/s; loop of batches of ten: {loop:,.0f} rows/s"

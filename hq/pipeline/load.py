@@ -33,7 +33,7 @@ def load(spark: SparkSession, place: Place, files: Sequence[str], loading: Loadi
     """Load them all; whatever of them the queue still remembers adds nothing."""
     kind = loading.format or _format(files)
     rows = _lines(spark, files, loading) if kind == "ndjson" else _rows(spark, files, kind, loading)
-    # One file may be one partition, and Spark puts small partitions together; requests are to run side by side.
+    # One file may be one partition, and Spark puts small ones together; requests are to run side by side.
     spread = rows.repartition(2 * spark.sparkContext.defaultParallelism)
     return send(spread, place, loading.queue, dedup_ms=loading.dedup_ms)
 
