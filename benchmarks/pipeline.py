@@ -5,6 +5,9 @@ Spark reads all columns of it and throws them away, in turns with the same reade
 Parquet, and with a loop in Python over the lines of the same server. Then it writes, in turns with a client
 that sends ten messages at a time. Starting Spark and a first round of everything are not counted.
 
+Then the lake: the journal is archived in turns with the same reader and Parquet alone; a tenth of the
+events and all of them are built and reported on; and a file of lines is loaded, against the same client.
+
     python -P benchmarks/pipeline.py --events 1000000 --rows 200000 --runs 3
     python -P benchmarks/pipeline.py --quick
 """
@@ -34,6 +37,15 @@ from pyspark.sql.types import StructType
 
 import hq
 from hq.pipeline import session
+from hq.pipeline.archive import archive, by_spark
+from hq.pipeline.build import build
+from hq.pipeline.files import LocalFiles
+from hq.pipeline.lake import Lake
+from hq.pipeline.load import Loading, load
+from hq.pipeline.page import page
+from hq.pipeline.report import Objective
+from hq.pipeline.report import report as report_on
+from hq.pipeline.store import Place
 from pyspark_hq.options import Options
 from pyspark_hq.server import ServerStore
 from pyspark_hq.stores import Span
@@ -206,6 +218,67 @@ def measure(spark: SparkSession, address: str, folder: Path, arguments: argparse
     report(turns, taken)
 
 
+def measure_lake(spark: SparkSession, address: str, folder: Path, arguments: argparse.Namespace) -> None:
+    """Archive, build and report, load."""
+    place = Place(address)
+    with place.opened() as store:
+        last, tenth = store.bounds().last, store.reach(0, arguments.events // 10)
+
+    def lake(name: str) -> Lake:
+        return Lake(LocalFiles(folder / name))
+
+    def bare(turn: int) -> None:
+        frame = spark.read.format("hq").options(url=address, partitions=PARTITIONS, to_position=last).load()
+        frame.write.option("compression", "zstd").parquet(str(folder / f"bare-{turn}"))
+
+    # Also the first round of everything, which is not counted.
+    _copy_part(lake("lake-tenth"), tenth, place, spark)
+    taken: dict[str, list[float]] = {"archive": [], "read and write alone": []}
+    archive(lake(f"lake-{arguments.runs}"), place, by_spark(spark, place))
+    for turn in range(arguments.runs):
+        here = lake(f"lake-{turn}")
+        taken["archive"].append(timed(lambda to=here: archive(to, place, by_spark(spark, place))))
+        taken["read and write alone"].append(timed(lambda number=turn: bare(number)))
+    for name, seconds in taken.items():
+        print(f"    {name:<28}" + " ".join(f"{one:.2f} s" for one in seconds))
+    ratio = median(taken["read and write alone"]) / median(taken["archive"])
+    print(f"    {'archive against both alone':<34}{ratio:6.2f} x  (aim 0.7 x)", flush=True)
+    whole, small = lake("lake-0"), lake("lake-tenth")
+    spent = {}
+    for name, one in (("a first one", lake(f"lake-{arguments.runs}")), ("a tenth", small), ("all", whole)):
+        spent[name] = timed(lambda to=one: build(spark, to))
+        spent[name] += timed(lambda to=one: page(report_on(spark, to, Objective())))
+        print(f"    build and report, {name:<16}{spent[name]:8.2f} s")
+    longer = spent["all"] / spent["a tenth"]
+    print(f"    {'ten times the events, in time':<34}{longer:6.2f} x  (aim at most 10 x)")
+    _measure_load(spark, place, folder, arguments)
+
+
+def _copy_part(small: Lake, upto: int, place: Place, spark: SparkSession) -> None:
+    """A lake of the first events alone."""
+    with place.opened() as store, small.held(store.bounds().incarnation) as manifest:
+        span = Span(0, upto)
+        rows = store.count(span)
+        staged = small.stage(
+            "events", f"{0:019d}-{upto:019d}", lambda folder: by_spark(spark, place)(span, rows, folder)
+        )
+        small.publish(manifest.following({"events": small.enter(staged)}, archived=upto))
+
+
+def _measure_load(spark: SparkSession, place: Place, folder: Path, arguments: argparse.Namespace) -> None:
+    file = folder / "rows.ndjson"
+    with file.open("w") as written:
+        for n in range(arguments.rows):
+            written.write(json.dumps({"n": n, "text": PAYLOAD}) + "\n")
+    small = arguments.rows // 20 // SMALL_BATCH * SMALL_BATCH
+    loop = small / timed(lambda: loop_of_small_batches(place.url, small, f"against-{small}"))
+    loaded = arguments.rows / timed(lambda: load(spark, place, [str(file)], Loading("written")))
+    print(
+        f"    load {arguments.rows:,} lines: {loaded:,.0f} rows/s; loop of batches of ten: {loop:,.0f} rows/s"
+    )
+    print(f"    {'load against batches of ten':<34}{loaded / loop:6.2f} x  (aim 5 x)", flush=True)
+
+
 def report(turns: dict[str, tuple[int, Callable[[], None]]], taken: dict[str, list[float]]) -> None:
     """Figures and ratios."""
     rate = {name: count / median(taken[name]) for name, (count, _) in turns.items()}
@@ -234,6 +307,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--lake-only", action="store_true", help="leave out reading and writing")
     parser.add_argument("--quick", action="store_true", help="one run of each, of a fifth of the rows")
     arguments = parser.parse_args()
     if arguments.quick:
@@ -245,7 +319,10 @@ def main() -> None:
         spark.sparkContext.setLogLevel("OFF")
         with served(folder / "hq.db") as address:
             print("spark", flush=True)
-            measure(spark, address, folder, arguments)
+            if not arguments.lake_only:
+                measure(spark, address, folder, arguments)
+            print("lake", flush=True)
+            measure_lake(spark, address, folder, arguments)
         spark.stop()
 
 

@@ -37,6 +37,9 @@ class Reading(Protocol):
     def reach(self, after: int, events: int) -> int:
         """The last position up to which no more than so many events come, or one entry does."""
 
+    def count(self, span: Span) -> int:
+        """How many events are in a range, within bounds."""
+
     def page(self, span: Span) -> list[JournalRow]:
         """The next rows of a range, within bounds; JournalPruned if its beginning is no longer kept."""
 
@@ -70,6 +73,10 @@ class DirectStore:
         with self._opened() as reading:
             return reading.reach(after, events)
 
+    def count(self, span: Span) -> int:
+        with self._opened() as reading:
+            return reading.count(span)
+
     def events(self, span: Span, queue: str | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with self._opened() as reading:
             incarnation, names = reading.incarnation(), reading.queues()
@@ -90,6 +97,9 @@ class DirectStore:
                     return
                 after = rows[-1].position
                 yield batch
+
+    def close(self) -> None:
+        """Nothing is held between questions."""
 
     def last_sequence(self, queue: str) -> int:
         raise self._over_http(queue)

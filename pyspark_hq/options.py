@@ -40,6 +40,7 @@ class Options:
     dedup_ms: int = WEEK_MS
     content_type: str | None = None
     batch_rows: int = MAX_ITEMS
+    summary_file: str | None = None
     retry_ms: int = 60_000
     token: str | None = field(default=None, repr=False)
     token_file: str | None = None
@@ -135,6 +136,7 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "dedup_ms": _number(0),
     "content_type": _text,
     "batch_rows": _batch,
+    "summary_file": _text,
     "retry_ms": _number(0),
     "token": _text,
     "token_file": _text,

@@ -65,7 +65,7 @@ class _Database:
         async def ask(connection: Connection) -> list[Any]:
             return await connection.rows(sql.JOURNAL_BOUNDS, {"up_to": await self._final(connection)})
 
-        [(first, last)] = self._asked(ask)
+        [(first, last, _)] = self._asked(ask)
         return Bounds(last or 0, first - 1, self.incarnation())
 
     def reach(self, after: int, events: int) -> int:
@@ -73,6 +73,10 @@ class _Database:
             return await tails.reach(connection, after, events, await self._final(connection))
 
         return self._asked(ask)
+
+    def count(self, span: Span) -> int:
+        [(events,)] = self._asked(lambda connection: connection.rows(sql.JOURNAL_COUNT, span._asdict()))
+        return int(events)
 
     def page(self, span: Span) -> list[JournalRow]:
         # A span was cut from bounds, so the end of it is final.

@@ -78,6 +78,14 @@ class Requests:
         """What the server says to a JSON body."""
         return self._tried("POST", path, body, {"Content-Type": "application/json"})
 
+    def put(self, path: str, body: bytes) -> Answer:
+        """What the server says to a JSON body that can be said twice."""
+        return self._tried("PUT", path, body, {"Content-Type": "application/json"})
+
+    def close(self) -> None:
+        """Let go of the connection; the next request makes another."""
+        self._connection.close()
+
     def _tried(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
         wait = Wait(self._patience_ms)
         while True:

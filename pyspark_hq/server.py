@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -56,6 +57,16 @@ class ServerStore:
         ]
         return reached
 
+    def count(self, span: Span) -> int:
+        events: int = self._requests.get("/journal/bounds", span._asdict()).json()["count"]
+        return events
+
+    def archived(self, upto: int, incarnation: int, manifest: str) -> int:
+        """Tell the server up to where its journal is archived; up to where that now is."""
+        said = {"to": upto, "incarnation": incarnation, "manifest": manifest}
+        archived: int = self._requests.put("/journal/archived", json.dumps(said).encode()).json()["archived"]
+        return archived
+
     def events(self, span: Span, queue: str | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         query = {"queue": queue, "columns": ",".join(columns), "limit": PAGE}
         try:
@@ -64,6 +75,9 @@ class ServerStore:
             if refusal.code == "journal_pruned":
                 raise DataLost(str(refusal)) from refusal
             raise
+
+    def close(self) -> None:
+        self._requests.close()
 
     def last_sequence(self, queue: str) -> int:
         sequence: int = self._requests.get(f"/queues/{quote(queue, safe='')}/stats").json()["sequence"]

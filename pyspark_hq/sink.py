@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -125,7 +126,11 @@ class MessageSink(_Rows, DataSourceArrowWriter):
     """Batch writing. Nothing is left to be done in the end: a message is there as soon as it is stored."""
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """All tasks have stored all their rows."""
+        """All tasks have stored all their rows; say how many, if that is wanted."""
+        if self._options.summary_file is not None:
+            done = [one for one in messages if isinstance(one, Written)]
+            summary = {name: sum(getattr(one, name) for one in done) for name in ("stored", "duplicates")}
+            Path(self._options.summary_file).write_text(json.dumps(summary))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """What is stored may be with a consumer already, and stays; the job run again adds the rest."""

@@ -53,13 +53,17 @@ class _File:
         return {number: name for number, name, *_ in self._rows(sql.QUEUES)}
 
     def bounds(self) -> Bounds:
-        [(first, last)] = self._rows(sql.JOURNAL_BOUNDS)
+        [(first, last, _)] = self._rows(sql.JOURNAL_BOUNDS)
         return Bounds(last or 0, max(0, (first or 0) - 1), self.incarnation())
 
     def reach(self, after: int, events: int) -> int:
         for too_many, first in self._rows(sql.JOURNAL_REACH, {"after": after, "events": events}):
             return max(int(too_many) - 1, int(first))
         return max(after, self.bounds().last)
+
+    def count(self, span: Span) -> int:
+        [(events,)] = self._rows(sql.JOURNAL_COUNT, span._asdict())
+        return int(events)
 
     def page(self, span: Span) -> list[JournalRow]:
         self._connection.execute("BEGIN")

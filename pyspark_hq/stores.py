@@ -39,8 +39,14 @@ class Store(Protocol):
     def reach(self, after: int, events: int) -> int:
         """The last position up to which no more than so many events come, or one entry does."""
 
+    def count(self, span: Span) -> int:
+        """How many events are in a range of all queues."""
+
     def events(self, span: Span, queue: str | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The events of a range, of one queue or of all; DataLost if part of it is no longer kept."""
+
+    def close(self) -> None:
+        """Let go of what it holds; whoever asks again opens it again."""
 
     def last_sequence(self, queue: str) -> int:
         """No message of the queue has a higher sequence now."""

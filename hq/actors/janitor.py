@@ -28,7 +28,7 @@ class Janitor:
         self._backend = backend
         self._clock = clock
         self._limits = limits
-        self._retention = Retention(limits.journal_ms, limits.journal_bytes)
+        self._retention = Retention(limits.journal_ms, limits.journal_bytes, limits.unarchived_bytes)
 
     async def run(self) -> None:
         """Prune again and again, for ever."""

@@ -32,6 +32,8 @@ class Limits:
     journal_ms: int = DAY_MS
     journal_bytes: int = 1024 * MEBIBYTE
     """The journal goes when it is older or larger than this, but never what no checkpoint has yet."""
+    unarchived_bytes: int | None = None
+    """If it is set, what is not archived is kept, whatever its age, until the journal is larger than this."""
     prune_every_ms: int = 60_000
     prune: int = 1_000
     """How many things one step of pruning removes at most."""

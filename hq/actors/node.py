@@ -35,7 +35,7 @@ from hq.domain.ids import MessageId, id_text, sequence_in, sequence_of
 from hq.domain.names import queue_name
 from hq.domain.replies import Delivery, Outcome
 from hq.domain.settings import MAX_SPAN_MS, Settings, in_range
-from hq.errors import Closed
+from hq.errors import Closed, InvalidInput
 
 GRACE_S = 30.0
 MAX_DAMAGE = 1_000
@@ -182,6 +182,21 @@ class Node:
         """The last position up to which no more than so many events come after another, or one row does."""
         self._check_open()
         return await self._backend.journal_reach(after, events)
+
+    async def journal_count(self, after: int, upto: int) -> int:
+        """How many events come after a position and up to another."""
+        self._check_open()
+        return await self._backend.journal_count(after, upto)
+
+    async def archived(self, upto: int) -> int:
+        """Note that the journal is archived up to a position, and need be kept no longer for that."""
+        self._check_open()
+        bounds = await self._backend.bounds()
+        if upto > bounds.last:
+            raise InvalidInput(
+                f"the journal ends at position {bounds.last}: nobody has archived up to {upto}"
+            )
+        return await self._backend.archived(upto)
 
     async def journal_bounds(self) -> Bounds:
         """Which positions the journal has."""

@@ -21,6 +21,7 @@ from hq.backends.port import (
     QueueRow,
     Retention,
 )
+from hq.backends.retention import Kept, is_wanted, tell_lost
 from hq.domain import lookups as look
 from hq.domain.checkpoint import Chunk, Snapshot
 from hq.domain.events import Claimed, Enqueued, Event, Replaced
@@ -217,6 +218,7 @@ class MemoryBackend:
         self._forgotten = 0
         """How many entries were pruned; what is left begins with the next position."""
         self._bytes = 0
+        self._archived = 0
         self._last_number = 0
         self.incarnation = 0
         self.former: Mapping[int, Mapping[int, int]] = {}
@@ -307,9 +309,20 @@ class MemoryBackend:
             reached = entry.position
         return reached
 
+    async def journal_count(self, after: int, upto: int) -> int:
+        if after < self._forgotten:
+            raise JournalPruned(self._forgotten + 1)
+        return sum(len(entry.events) for entry in self._journal if after < entry.position <= upto)
+
     async def bounds(self) -> Bounds:
         journal = self._journal
-        return Bounds(journal[0].position, journal[-1].position) if journal else Bounds(0, 0)
+        if not journal:
+            return Bounds(0, 0, self._archived)
+        return Bounds(journal[0].position, journal[-1].position, self._archived)
+
+    async def archived(self, upto: int) -> int:
+        self._archived = max(self._archived, upto)
+        return self._archived
 
     async def check(self) -> None:
         """Memory always takes writes."""
@@ -344,7 +357,8 @@ class MemoryBackend:
         freed = 0
         for entry in self._journal[: min(limit, len(self._journal) - 1)]:
             events = entry.events
-            wanted = events[-1].at > now - retention.keep_ms and self._bytes - freed <= retention.keep_bytes
+            kept = Kept(self._bytes - freed, self._archived)
+            wanted = is_wanted(entry.position, events[-1].at, now, retention, kept)
             table = self._tables.get(entry.queue)
             if wanted or (table is not None and events[-1].sequence > table.snapshot.sequence):
                 break
@@ -354,6 +368,8 @@ class MemoryBackend:
             doomed.append(entry)
             freed += size
         self._bytes -= freed
+        if doomed:
+            tell_lost(doomed[0].position, doomed[-1].position, self._archived, retention)
         return doomed
 
     def _table(self, queue: int) -> _Table:

@@ -42,10 +42,12 @@ time after it.
 **Pruning** removes what nobody may want any more, one bounded step at a time: the oldest of the journal, as
 long as it is older than its retention or the journal is larger; dedup keys that nobody holds and whose window
 is over; rows and keys older than their queue's purges; whatever dropped queues left behind. Nothing after a
-queue's mark is ever pruned from the journal, nor its last entry: positions go on from it. Whoever reads from
-before its beginning is told JournalPruned. What a step leaves empty may be given back to the system, but for
-a reserve. A step may be taken at any time, beside everything else; no append waits for more than one. Nothing
-depends on it but room, so one that fails, or of which nobody knows how it ended, is taken again.
+queue's mark is ever pruned from the journal, nor its last entry: positions go on from it. Where retention
+waits for an archive, neither is what `archived` has not been told of, until the journal is larger than a
+bound of its own; what goes then is told in the log. Whoever reads from before its beginning is told
+JournalPruned. What a step leaves empty may be given back to the system, but for a reserve. A step may be
+taken at any time, beside everything else; no append waits for more than one. Nothing depends on it but room,
+so one that fails, or of which nobody knows how it ended, is taken again.
 
 A dropped queue's number is not used again.
 """
@@ -129,17 +131,22 @@ class JournalRow(NamedTuple):
 
 
 class Retention(NamedTuple):
-    """How much of the journal is kept: what is younger than this, and no more than so many bytes."""
+    """How much of the journal is kept: what is younger than this, and no more than so many bytes.
+
+    What is not archived is kept up to so many bytes of its own, if that is said.
+    """
 
     keep_ms: int
     keep_bytes: int
+    unarchived_bytes: int | None = None
 
 
 class Bounds(NamedTuple):
-    """From which position the journal is kept, and its last; what was before is pruned. Both 0 if empty."""
+    """From which position the journal is kept, its last, and up to where it is archived; 0 if none is."""
 
     first: int
     last: int
+    archived: int = 0
 
 
 class Examined(NamedTuple):
@@ -215,8 +222,14 @@ class Backend(Protocol):
     async def journal_reach(self, after: int, events: int) -> int:
         """The last position up to which no more than so many events come after another, or one row does."""
 
+    async def journal_count(self, after: int, upto: int) -> int:
+        """How many events come after a position and up to another; else JournalPruned."""
+
     async def bounds(self) -> Bounds:
         """Which positions the journal has."""
+
+    async def archived(self, upto: int) -> int:
+        """Note that all up to a position is archived; up to where that now is. It never goes back."""
 
     async def facts(self) -> dict[str, str | int]:
         """What it is and how it is set, for operators."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from hq.backends.codec import decode_snapshot
 from hq.backends.port import Retention
 from hq.domain.tasks import Scope
 from hq.errors import SnapshotDamaged
+
+log = logging.getLogger("hq.retention")
 
 # Others wait while something is removed: no longer than this, as far as can be told from the time before.
 STEP_S = 0.02
@@ -36,17 +39,40 @@ class Pace:
             self._most *= 2
 
 
+class Kept(NamedTuple):
+    """How much of a journal there is, and up to which position it is archived."""
+
+    size: int
+    archived: int
+
+
 def doomed(
-    oldest: Iterable[Any], marks: Mapping[int, int], now: int, retention: Retention, kept: int
+    oldest: Iterable[Any], marks: Mapping[int, int], now: int, retention: Retention, kept: Kept
 ) -> tuple[int, int]:
     """How many of the oldest rows (position, queue, first, last, at, bytes) may go, and what that frees."""
     count = freed = 0
-    for _, queue, _, last, at, length in oldest:
-        wanted = at > now - retention.keep_ms and kept - freed <= retention.keep_bytes
+    for position, queue, _, last, at, length in oldest:
+        wanted = is_wanted(position, at, now, retention, Kept(kept.size - freed, kept.archived))
         if wanted or last > marks.get(queue, last) or (count and freed + length > STEP_BYTES):
             break
         count, freed = count + 1, freed + length
     return count, freed
+
+
+def is_wanted(position: int, at: int, now: int, retention: Retention, kept: Kept) -> bool:
+    """Whether the oldest entry is to be kept for its age, or because it is not archived."""
+    if retention.unarchived_bytes is not None and position > kept.archived:
+        return kept.size <= retention.unarchived_bytes
+    return at > now - retention.keep_ms and kept.size <= retention.keep_bytes
+
+
+def tell_lost(first: int, last: int, archived: int, retention: Retention) -> None:
+    """Tell the operator of entries that went before they were archived."""
+    if retention.unarchived_bytes is not None and last > archived:
+        log.error(
+            "the journal was pruned before it was archived: archive it, or raise unarchived_bytes",
+            extra={"first": max(first, archived + 1), "last": last, "archived": archived},
+        )
 
 
 def purges_in(queue: int, snapshots: Iterable[Any]) -> dict[Scope, int]:

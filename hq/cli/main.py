@@ -26,6 +26,7 @@ from hq.cli import (
 )
 from hq.cli.exits import FAILURE, exit_code
 from hq.cli.migrate import migrate
+from hq.cli.pipeline import app as pipeline
 from hq.cli.serve import serve
 from hq.cli.work import work
 from hq.errors import HQError
@@ -52,6 +53,7 @@ backup.add_to(app)
 doctor.add_to(app)
 app.add_typer(config.app, name="config")
 app.command()(migrate)
+app.add_typer(pipeline)
 bench.add_to(app)
 
 

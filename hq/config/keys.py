@@ -8,7 +8,7 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from hq.actors.limits import Limits
-from hq.config.kinds import KIB, TIB, Kind, Size, Whole, shown
+from hq.config.kinds import KIB, TIB, Kind, Maybe, Size, Whole, shown
 from hq.config.sections import DAY_S, Config
 
 _SEED_VARIABLES = {
@@ -32,6 +32,7 @@ _LIMITS = {
     "loads": "How often a queue that cannot be loaded is tried before its callers are told.",
     "journal_ms": "How long the journal is kept; what no checkpoint has yet is always kept.",
     "journal_bytes": "How large the journal may become; what no checkpoint has yet is always kept.",
+    "unarchived_bytes": "How large the journal may be before what no lake has goes; none waits for no lake.",
     "prune_every_ms": "How often storage is cleaned of what is kept no longer.",
     "prune": "How many things one step of that cleaning removes at most.",
 }
@@ -103,11 +104,16 @@ def _limits(limits: Limits) -> Iterator[Key]:
     for limit in fields(limits):
         default = getattr(limits, limit.name)
         yield Key(
-            f"limits.{limit.name}", _limit_kind(limit.name), default, _LIMITS.get(limit.name, _NEW_LIMIT)
+            f"limits.{limit.name}",
+            _limit_kind(limit.name, default),
+            default,
+            _LIMITS.get(limit.name, _NEW_LIMIT),
         )
 
 
-def _limit_kind(name: str) -> Kind:
+def _limit_kind(name: str, default: object) -> Kind:
+    if default is None:
+        return Maybe(_limit_kind(name, 0))
     if name.endswith("_bytes"):
         return Size(KIB, TIB)
     if name.endswith("_ms"):

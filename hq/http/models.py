@@ -358,19 +358,6 @@ class Readiness(Given, kw_only=True):
     queues: int
 
 
-class JournalBounds(Given, kw_only=True, omit_defaults=False):
-    """The first position there is and the last that is final; all up to `pruned` is no longer kept.
-
-    `reach` is the last position up to which no more than the `events` asked for come, or one entry does.
-    """
-
-    first: int
-    last: int
-    incarnation: int
-    pruned: int
-    reach: int | UnsetType = UNSET
-
-
 class TaskStarted(Given, kw_only=True):
     """The number of the task that now runs."""
 

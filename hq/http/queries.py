@@ -146,10 +146,11 @@ class JournalQuery(Taken, kw_only=True):
 
 
 class BoundsQuery(Taken, kw_only=True):
-    """After which position, and how many events are asked to reach how far."""
+    """After which position, how many events are asked to reach how far, and up to where they are counted."""
 
     after: int = 0
     events: int | None = None
+    upto: int | None = None
 
 
 class ExportQuery(Taken, kw_only=True):

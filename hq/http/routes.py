@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from hq.http import extents as x
 from hq.http import models as m
 from hq.http import queries as q
 from hq.http import reports
@@ -169,7 +170,9 @@ ROUTES = [
     Route("GET", "/journal", Scope.ADMIN, journal.journal, "Every event of every queue, as NDJSON or Arrow",
           q.JournalQuery, reply=TABLE),
     Route("GET", "/journal/bounds", Scope.ADMIN, journal.bounds, "Which positions the journal has",
-          q.BoundsQuery, reply=m.JournalBounds),
+          q.BoundsQuery, reply=x.JournalBounds),
+    Route("PUT", "/journal/archived", Scope.ADMIN, journal.archived, "Say up to where a lake has the journal",
+          body=x.NewArchived, reply=x.Archived, writes=True),
     Route("GET", "/events", Scope.READ, events.events, "What happens, as server-sent events",
           q.EventsQuery, reply=EVENTS),
     Route("GET", "/queues/{queue}/events", Scope.READ, events.queue_events,

@@ -170,6 +170,64 @@ async def test_a_pruned_queue_is_appended_to_and_loaded_as_before(backend):
     assert await backend.unsettled() == [queue, other]
 
 
+# The archive.
+
+UNARCHIVED = NOTHING._replace(unarchived_bytes=1 << 30)
+
+
+async def test_what_is_not_archived_is_kept_whatever_its_age(backend):
+    queue = await new_queue(backend)
+    await fill(backend, queue, range(1, 6))
+    entries = await backend.journal(0, 10)
+    await mark(backend, queue, 5)
+
+    await prune(backend, UNARCHIVED)
+    assert len(await kept(backend)) == 5
+
+    assert await backend.archived(entries[2].position) == entries[2].position
+    await prune(backend, UNARCHIVED)
+    assert await kept(backend) == [(queue, 4), (queue, 5)]
+
+
+async def test_what_is_archived_is_known_and_never_goes_back(backend):
+    queue = await new_queue(backend)
+    await fill(backend, queue, [1, 2])
+    assert (await backend.bounds()).archived == 0
+
+    assert [await backend.archived(upto) for upto in (2, 1, 0)] == [2, 2, 2]
+    assert (await backend.bounds()).archived == 2
+
+
+async def test_more_than_the_bound_of_what_is_not_archived_goes_and_is_told(backend, caplog):
+    queue = await new_queue(backend)
+    await fill(backend, queue, range(1, 11))
+    await mark(backend, queue, 10)
+
+    await prune(backend, NOTHING._replace(unarchived_bytes=50))
+
+    assert 0 < len(await kept(backend)) < 10
+    [*_, told] = caplog.records
+    assert told.levelname == "ERROR"
+    assert "pruned before it was archived" in told.message
+    assert told.last == (await backend.bounds()).first - 1
+
+
+async def test_events_of_a_range_are_counted(backend):
+    queue = await new_queue(backend)
+    await fill(backend, queue, range(1, 4))
+    await backend.append([Batch(queue, 0, [Resumed(4, 0), Resumed(5, 0)])])
+    positions = [entry.position for entry in await backend.journal(0, 10)]
+
+    assert await backend.journal_count(0, positions[-1]) == 5
+    assert await backend.journal_count(positions[1], positions[3]) == 3
+    assert await backend.journal_count(positions[3], positions[3]) == 0
+
+    await mark(backend, queue, 2)
+    await prune(backend)
+    with pytest.raises(JournalPruned):
+        await backend.journal_count(0, positions[-1])
+
+
 # Keys and purges.
 
 

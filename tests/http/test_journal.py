@@ -80,6 +80,7 @@ async def test_the_journal_says_which_positions_it_has(client, busy):
         "last": reached,
         "incarnation": 0,
         "pruned": 0,
+        "archived": 0,
     }
 
 
@@ -90,6 +91,7 @@ async def test_an_empty_journal_has_no_positions(client):
         "last": 0,
         "incarnation": 0,
         "pruned": 0,
+        "archived": 0,
     }
 
 
@@ -131,3 +133,20 @@ async def test_a_question_that_makes_no_sense_is_refused(client, query):
     refused(await client.get(f"/journal?{query}"), 400, "invalid_input")
     refused(await client.get("/journal?queue=none"), 404, "queue_not_found")
     refused(await client.get("/journal/bounds?x=1"), 400, "invalid_input")
+
+
+@everywhere
+async def test_a_lake_says_up_to_where_it_has_the_journal(client, busy):
+    bounds = (await client.get("/journal/bounds?after=0&upto=2")).json()
+    assert bounds["count"] == 2
+    said = {"to": 3, "incarnation": bounds["incarnation"], "manifest": "ab" * 32}
+
+    for to in (3, 2):
+        answer = await client.put("/journal/archived", json={**said, "to": to})
+        assert (answer.status_code, answer.json()) == (200, {"archived": 3})
+    assert (await client.get("/journal/bounds")).json()["archived"] == 3
+    beyond = await client.put("/journal/archived", json={**said, "to": bounds["last"] + 1})
+    assert "the journal ends at position" in refused(beyond, 400, "invalid_input")
+    other = await client.put("/journal/archived", json={**said, "incarnation": bounds["incarnation"] + 1})
+    assert "another store" in refused(other, 400, "invalid_input")
+    refused(await client.get("/journal/bounds?after=3&upto=2"), 400, "invalid_input")

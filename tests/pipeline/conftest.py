@@ -61,6 +61,12 @@ def read(spark, server):
 
 
 @pytest.fixture
+def read_from(spark):
+    """The journal of a server as Spark reads it."""
+    return lambda served: spark.read.format("hq").option("url", served.url).load()
+
+
+@pytest.fixture
 def write(spark, server, queue):
     """Rows to the test's queue."""
 

@@ -159,7 +159,7 @@ def test_a_file_of_a_newer_hq_is_told_as_such(spark, tmp_path):
 
     with pytest.raises(Exception) as failed:  # noqa: PT011 - Spark's own
         spark.read.format("hq").option("url", f"sqlite:///{database}").load()
-    assert "has schema 9999, this hq reads 0001: install the hq that wrote it" in said_of(failed)
+    assert "has schema 9999, this hq reads 0003: install the hq that wrote it" in said_of(failed)
 
 
 def test_a_range_that_is_pruned_fails_or_begins_later_if_that_is_wanted(spark, tmp_path):

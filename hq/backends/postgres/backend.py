@@ -211,11 +211,21 @@ class PostgresBackend:
             final = await final_position(connection, self._limits.deadline_s)
             return await tails.reach(connection, after, events, final)
 
+    async def journal_count(self, after: int, upto: int) -> int:
+        async with self._pool.lend() as connection:
+            final = await final_position(connection, self._limits.deadline_s)
+            return await tails.count(connection, after, min(upto, final))
+
     async def bounds(self) -> Bounds:
         async with self._pool.lend() as connection:
             up_to = await final_position(connection, self._limits.deadline_s)
-            [(first, last)] = await connection.rows(sql.JOURNAL_BOUNDS, {"up_to": up_to})
-        return Bounds(first, last) if last else Bounds(0, 0)
+            [(first, last, archived)] = await connection.rows(sql.JOURNAL_BOUNDS, {"up_to": up_to})
+        return Bounds(first, last, archived) if last else Bounds(0, 0, archived)
+
+    async def archived(self, upto: int) -> int:
+        async with self._writing() as connection:
+            [(archived,)] = await connection.rows(sql.SET_ARCHIVED_TO, {"upto": upto})
+        return int(archived)
 
     async def check(self) -> None:
         async with self._writing():

@@ -13,7 +13,7 @@ from hq.backends.postgres import statements as sql
 from hq.backends.postgres.appends import Appends
 from hq.backends.postgres.connections import Limits, Pool
 from hq.backends.postgres.positions import final_position
-from hq.backends.retention import Pace, doomed, purges_in
+from hq.backends.retention import Kept, Pace, doomed, purges_in, tell_lost
 from hq.domain.listing import STATES
 from hq.domain.tasks import Scope
 
@@ -46,12 +46,12 @@ class Pruning:
                 self._bytes = int(counted) - self._appends.bytes
             # Beyond it, a row that is committed late would be missed by whoever reads in order.
             final = await final_position(connection, self._limits.deadline_s)
-            [(_, highest)] = await connection.rows(sql.JOURNAL_BOUNDS, {"up_to": final})
+            [(_, highest, archived)] = await connection.rows(sql.JOURNAL_BOUNDS, {"up_to": final})
             values = {"up_to": (highest or 0) - 1, "limit": self._entries.within(limit)}
             oldest = await connection.rows(sql.OLDEST_JOURNAL, values)
             marks: dict[int, int] = dict(await connection.rows(sql.MARKS))
         kept = self._bytes + self._appends.bytes
-        count, freed = doomed(oldest, marks, now, retention, kept)
+        count, freed = doomed(oldest, marks, now, retention, Kept(kept, archived))
         if not count:
             return 0
         # Counted anew if nobody can say whether this was written.
@@ -62,6 +62,7 @@ class Pruning:
             await connection.rows(sql.PRUNE_JOURNAL, up_to)
             await connection.rows(sql.SET_PRUNED_TO, up_to)
         self._entries.took(monotonic() - begun, count)
+        tell_lost(oldest[0][0], oldest[count - 1][0], archived, retention)
         self._bytes = kept - freed - self._appends.bytes
         return count
 

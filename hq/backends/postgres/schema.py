@@ -8,7 +8,7 @@ from zlib import crc32
 from hq.errors import InvalidInput
 
 # The migration this code is written for; the newest in hq/backends/postgres/migrations.
-REVISION = "0002"
+REVISION = "0003"
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _OURS = re.compile(r"\bhq\.")
 # Of advisory locks, the first number is hq's and the second the schema's, the door's one above the journal's.

@@ -313,7 +313,13 @@ MARK_LANES = f"""
 # Pruning, a bounded part at a time.
 # Positions that were given out and never written leave gaps, so the first row says nothing of pruning.
 JOURNAL_BOUNDS = """
-    SELECT (SELECT pruned_to FROM hq.store) + 1, max(position) FROM hq.journal WHERE position <= :up_to"""
+    SELECT (SELECT pruned_to FROM hq.store) + 1, max(position), (SELECT archived_to FROM hq.store)
+    FROM hq.journal WHERE position <= :up_to"""
+JOURNAL_COUNT = """
+    SELECT CAST(coalesce(sum(last - first + 1), 0) AS bigint) FROM hq.journal
+    WHERE position > :after AND position <= :upto"""
+SET_ARCHIVED_TO = """
+    UPDATE hq.store SET archived_to = greatest(archived_to, CAST(:upto AS bigint)) RETURNING archived_to"""
 JOURNAL_BYTES = "SELECT coalesce(sum(octet_length(body)), 0) FROM hq.journal"
 OLDEST_JOURNAL = """
     SELECT position, queue, first, last, at, octet_length(body) FROM hq.journal

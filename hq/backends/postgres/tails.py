@@ -54,6 +54,15 @@ async def reach(connection: Connection, after: int, events: int, up_to: int) -> 
     return max(after, up_to)
 
 
+async def count(connection: Connection, after: int, upto: int) -> int:
+    """How many events are in a range of positions."""
+    [(events,)] = await connection.rows(sql.JOURNAL_COUNT, {"after": after, "upto": upto})
+    [(pruned_to,)] = await connection.rows(sql.PRUNED_TO)
+    if after < pruned_to:
+        raise JournalPruned(pruned_to + 1)
+    return int(events)
+
+
 async def _bodies(connection: Connection, positions: list[int]) -> list[Any]:
     if not positions:
         return []

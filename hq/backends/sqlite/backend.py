@@ -185,13 +185,22 @@ class SqliteBackend:
         async with self._readers.lend() as connection, connection.transaction("BEGIN"):
             return await tails.reach(connection, after, events)
 
+    async def journal_count(self, after: int, upto: int) -> int:
+        async with self._readers.lend() as connection, connection.transaction("BEGIN"):
+            return await tails.count(connection, after, upto)
+
     async def prune(self, now: int, retention: Retention, limit: int) -> int:
         return await self._open_pruning().step(now, retention, limit)
 
     async def bounds(self) -> Bounds:
         async with self._readers.lend() as connection:
-            [(first, last)] = await connection.rows(sql.JOURNAL_BOUNDS)
-        return Bounds(first or 0, last or 0)
+            [(first, last, archived)] = await connection.rows(sql.JOURNAL_BOUNDS)
+        return Bounds(first or 0, last or 0, archived)
+
+    async def archived(self, upto: int) -> int:
+        async with self._open_writer().transaction() as connection:
+            [(archived,)] = await connection.rows(sql.SET_ARCHIVED_TO, {"upto": upto})
+        return int(archived)
 
     async def check(self) -> None:
         async with self._open_writer().transaction() as connection:

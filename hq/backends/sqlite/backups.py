@@ -28,7 +28,8 @@ NOTE_FORMER = """
     FROM queues q CROSS JOIN store s
     LEFT JOIN checkpoints c ON c.queue = q.number LEFT JOIN ends e ON e.queue = q.number
     WHERE true"""
-RENEW = "UPDATE store SET incarnation = ?"
+# No lake has it: a lake belongs to one incarnation.
+RENEW = "UPDATE store SET incarnation = ?, archived_to = 0"
 HAS_INBOX = "SELECT 1 FROM sqlite_schema WHERE name = 'inbox'"
 
 

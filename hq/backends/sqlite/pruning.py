@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 
 from hq.backends.port import Retention
-from hq.backends.retention import Pace, doomed, purges_in
+from hq.backends.retention import Kept, Pace, doomed, purges_in, tell_lost
 from hq.backends.sqlite import statements as sql
 from hq.backends.sqlite.connections import Readers
 from hq.backends.sqlite.writer import Writer
@@ -58,9 +58,10 @@ class Pruning:
             [(highest,)] = await connection.rows(sql.HIGHEST_POSITION)
             oldest = await connection.rows(sql.OLDEST_JOURNAL, {"limit": self._entries.within(limit)})
             marks: dict[int, int] = dict(await connection.rows(sql.MARKS))
+            [(archived,)] = await connection.rows(sql.ARCHIVED_TO)
         kept = self._bytes + self._writer.appended_bytes
         oldest = [row for row in oldest if row[0] != highest]
-        count, freed = doomed(oldest, marks, now, retention, kept)
+        count, freed = doomed(oldest, marks, now, retention, Kept(kept, archived))
         if not count:
             return 0
         up_to = oldest[count - 1][0]
@@ -72,6 +73,7 @@ class Pruning:
             await connection.rows(sql.PRUNE_JOURNAL, {"up_to": up_to})
             await connection.many(sql.PRUNE_INDEX, places)
         self._entries.took(monotonic() - begun, count)
+        tell_lost(oldest[0][0], up_to, archived, retention)
         self._bytes = kept - freed - self._writer.appended_bytes
         return count
 

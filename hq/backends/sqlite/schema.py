@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 # The migration this code is written for; the newest in hq/backends/sqlite/migrations.
-REVISION = "0002"
+REVISION = "0003"
 
 metadata = MetaData()
 
@@ -32,6 +32,8 @@ store = Table(
     Column("incarnation", BigInteger, nullable=False),
     # Every journal row up to this position is in journal_index.
     Column("indexed_to", BigInteger, nullable=False),
+    # And up to this one archived.
+    Column("archived_to", BigInteger, nullable=False, server_default="0"),
 )
 
 # After a restore: the last sequence of each queue that was restored under a former incarnation.

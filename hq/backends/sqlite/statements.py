@@ -259,7 +259,12 @@ MARK = """
         ORDER BY m.place, m.sequence LIMIT 1) FROM touched)"""
 
 # Pruning, a bounded part at a time.
-JOURNAL_BOUNDS = "SELECT (SELECT min(position) FROM journal), (SELECT max(position) FROM journal)"
+JOURNAL_BOUNDS = """
+    SELECT (SELECT min(position) FROM journal), (SELECT max(position) FROM journal), archived_to FROM store"""
+JOURNAL_COUNT = """
+    SELECT coalesce(sum(last - first + 1), 0) FROM journal WHERE position > :after AND position <= :upto"""
+ARCHIVED_TO = "SELECT archived_to FROM store"
+SET_ARCHIVED_TO = "UPDATE store SET archived_to = max(archived_to, :upto) RETURNING archived_to"
 JOURNAL_BYTES = "SELECT coalesce(sum(length(body)), 0) FROM journal"
 HIGHEST_POSITION = "SELECT max(position) FROM journal"
 OLDEST_JOURNAL = """

@@ -58,6 +58,15 @@ async def reach(connection: Connection, after: int, events: int) -> int:
     return reached
 
 
+async def count(connection: Connection, after: int, upto: int) -> int:
+    """How many events are in a range of positions."""
+    [(lowest,)] = await connection.rows(sql.LOWEST_POSITION)
+    if lowest is not None and after < lowest - 1:
+        raise JournalPruned(lowest)
+    [(events,)] = await connection.rows(sql.JOURNAL_COUNT, {"after": after, "upto": upto})
+    return int(events)
+
+
 async def _bodies(connection: Connection, positions: list[int]) -> list[Any]:
     if not positions:
         return []

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+
 from hq.backends.port import JournalRow
 from hq.domain.settings import in_range
 from hq.errors import InvalidInput
-from hq.http import columns
-from hq.http import models as m
+from hq.http import columns, wire
+from hq.http import extents as x
 from hq.http.calls import Call
+from hq.http.handlers.many import body_shape
 from hq.http.replies import NDJSON, Reply, encode, ok
 from hq.tables.told import told
+
+log = logging.getLogger("hq.http")
 
 MAX_ENTRIES = 10_000
 MAX_POSITION = 1 << 62
@@ -47,12 +52,29 @@ async def bounds(call: Call) -> Reply:
     in_range("after", query.after, 0, MAX_POSITION)
     call.line.guard.check()
     node = call.node
-    first, last = await node.journal_bounds()
-    shown = m.JournalBounds(first=first, last=last, incarnation=node.incarnation, pruned=max(0, first - 1))
+    first, last, archived = await node.journal_bounds()
+    shown = x.JournalBounds(
+        first=first, last=last, incarnation=node.incarnation, pruned=max(0, first - 1), archived=archived
+    )
     if query.events is not None:
         in_range("events", query.events, 1, MAX_EVENTS)
         shown.reach = min(last, await node.journal_reach(query.after, query.events))
+    if query.upto is not None:
+        in_range("upto", query.upto, query.after, MAX_POSITION)
+        shown.count = await node.journal_count(query.after, query.upto)
     return ok(shown)
+
+
+async def archived(call: Call) -> Reply:
+    """Note that a lake has the journal up to a position, so that it need be kept no longer for that."""
+    body_shape(call)
+    said = wire.decode(call.body, x.NewArchived, call.depth)
+    in_range("to", said.to, 0, MAX_POSITION)
+    if said.incarnation != call.node.incarnation:
+        raise InvalidInput("this is the archive of another store, or of this one before it was restored")
+    reached = await call.node.archived(said.to)
+    log.info("archived", extra={"to": reached, "manifest": said.manifest})
+    return ok(x.Archived(archived=reached))
 
 
 async def _as_arrow(call: Call, number: int | None) -> Reply:
