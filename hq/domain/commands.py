@@ -11,6 +11,7 @@ from hq.domain.messages import PLAIN, Attempt, Options
 from hq.domain.schedules import Schedule
 from hq.domain.settings import Rate, Settings
 from hq.domain.tasks import Scope, TaskKind
+from hq.domain.tokens import TOKEN_BYTES
 
 MAX_RECEIVE = 1_000
 MAX_BROWSE = 1_000
@@ -37,6 +38,7 @@ class Receive:
     limit: int = 1
     lease_ms: int | None = None
     holder: str | None = None
+    token_bytes: int = TOKEN_BYTES
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hq.domain.events import Event
@@ -15,10 +15,11 @@ from hq.errors import CallerError
 
 @dataclass(slots=True)
 class Accepted:
-    """The message that now holds this payload; `duplicate` if an earlier one already did."""
+    """The message that now holds this payload, and since when; `duplicate` if an earlier one already did."""
 
     message: int
     duplicate: bool = False
+    enqueued_at: int | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
