@@ -252,6 +252,11 @@ class Count:
 
 
 @dataclass(slots=True)
+class Dates:
+    """Since when the queue is used, and when its settings were last changed."""
+
+
+@dataclass(slots=True)
 class Browse:
     """Live messages or dead letters in order of their sequence, from after a given one."""
 
@@ -265,4 +270,5 @@ Command = (
     | Purge | Pause | Resume | PauseGroup | ResumeGroup | Configure | Claim | SetSchedule | RemoveSchedule
     | ListSchedules | Tick | StartTask | AdvanceTask | CancelTask | ListTasks | NextMove | TakeMove
     | SettleMove | ReturnMove | Wake | Peek | Get | Explain | Count | Browse | Progress | Outcome | TakeIn
+    | Dates
 )  # fmt: skip

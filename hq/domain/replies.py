@@ -124,6 +124,14 @@ class Stats:
 
 
 @dataclass(slots=True)
+class Used:
+    """Since when the queue is used, and when its settings were last changed."""
+
+    used_at: int
+    changed_at: int
+
+
+@dataclass(slots=True)
 class Carried:
     """A message on its way to another queue."""
 
@@ -149,7 +157,7 @@ AGAIN = Again()
 
 Reply = (
     Accepted | list[Delivery] | Settled | Done | Seen | list[Seen] | Explanation | Stats | Carried | Started
-    | Outcome | Planned | list[Planned] | list[Task] | None | CallerError | Again
+    | Used | Outcome | Planned | list[Planned] | list[Task] | None | CallerError | Again
 )  # fmt: skip
 
 
