@@ -17,6 +17,7 @@ from hq.http.replies import Reply
 MESSAGES = 10
 ENTRIES = 10
 SHOWN_CHARS = 200
+TABLE = "th { text-align: left; padding: .3rem .6rem; } td:last-child { white-space: nowrap; }"
 
 
 class Latest(NamedTuple):
@@ -33,7 +34,7 @@ async def page(call: Call) -> Reply:
     rows = "".join([await _row(call, latest) for latest in await _latest(call)])
     text = (
         "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>"
-        f"<title>hq</title><style>{STYLE}th {{ text-align: left; padding: .3rem .6rem; }}</style>"
+        f"<title>hq</title><style>{STYLE}{TABLE}</style>"
         f"<h1>Latest messages</h1><table><tr><th>message<th>queue<th>args<th>what happened<th>when</tr>{rows}"
         f"</table>{'' if rows else '<p>There is none yet.</p>'}</html>"
     )
