@@ -96,7 +96,7 @@ async def measure(messages: int, groups: int, rounds: int) -> tuple[float, float
             await fill(Api(much.line, Terms()), messages, groups)
         print(f"filled with {messages:,} messages in {groups:,} groups in {perf_counter() - begun:.0f} s")
         for _ in range(REOPENED):
-            # Or the figure would be that of the checkpoint of what was filled, and of replaying what it lacks.
+            # Or the figure would be that of the checkpoint of the filling, and of replaying what it lacks.
             async with hq.open(f"sqlite:///{paths[0]}") as much:
                 await drain(create_dialect_app(Api(much.line, Terms()), CL_SQS), SMALL)
         async with hq.open(f"sqlite:///{paths[0]}") as much, hq.open(f"sqlite:///{paths[1]}") as little:
