@@ -68,12 +68,13 @@ check: lint ## Lint and fast tests, about a minute
 test: lint ## Everything a release needs: lint and all tests
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 
-bench: $(STAMP) ## Measure the rules, embedded systems, workers, HTTP and Spark (about 40 minutes)
+bench: $(STAMP) ## Measure the rules, embedded systems, workers, HTTP, dialects and Spark (about 45 minutes)
 	@$(BIN)/python -P benchmarks/domain.py
 	@$(BIN)/python -P benchmarks/embedded.py $(ARGS)
 	@$(BIN)/python -P benchmarks/workers.py
 	@$(BIN)/python -P benchmarks/postgres.py $(ARGS)
 	@$(BIN)/python -P benchmarks/http.py $(ARGS)
+	@$(BIN)/python -P benchmarks/dialects.py
 	@$(BIN)/python -P benchmarks/pipeline.py
 
 soak: $(STAMP) ## Hours of faults and full-size backlogs (SEEDS=..., SEEDS_ON_POSTGRES=..., KILLS=...)

@@ -99,7 +99,7 @@ A value comes from the first of these that gives it:
 1. a flag of `hq serve`, such as `--port 8080`;
 2. an environment variable: `HQ_`, the section, two underscores and the key, as in `HQ_SERVER__PORT=8080`;
    for the database `HQ_DATABASE`;
-3. {seeds}, as in ckampfe/hq;
+3. {seeds}, as in ckampfe/hq and cl-sqs;
 4. the TOML file named by `--config`;
 5. the default.
 

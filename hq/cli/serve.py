@@ -23,6 +23,14 @@ Database = Annotated[
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="A TOML file; see configs/.")]
 Engine = Annotated[str | None, typer.Option("--engine", help="hypercorn or uvicorn; default hypercorn.")]
 Host = Annotated[str | None, typer.Option("--host", help="The address to bind; default 127.0.0.1.")]
+Listen = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--listen",
+        metavar="ADDRESS=DIALECT",
+        help="A port of its own for a dialect (hq, cl-sqs or mq-core); may be given several times.",
+    ),
+]
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
@@ -35,6 +43,7 @@ def serve(
     config: ConfigFile = None,
     engine: Engine = None,
     host: Host = None,
+    listen: Listen = None,
 ) -> None:
     """Serve queues over HTTP until SIGTERM or Ctrl-C."""
     import asyncio
@@ -49,12 +58,13 @@ def serve(
         "--port": port,
         "--request-timeout": request_timeout,
         "--engine": engine,
+        "--listen": listen or None,
     }
     loaded = load(config, environment=os.environ, flags=flags)
     log_to_stderr(loaded.log)
 
-    def ready(address: str) -> None:
-        typer.echo(f"hq serves at {address}")
+    def ready(address: str, dialect: str | None) -> None:
+        typer.echo(f"hq serves {'' if dialect is None else dialect + ' '}at {address}")
 
     with asyncio.Runner(loop_factory=partial(new_loop, loaded.server.max_connections)) as runner:
         runner.run(run(loaded, ready=ready))

@@ -15,6 +15,7 @@ _SEED_VARIABLES = {
     "database": "DATABASE",
     "server.port": "PORT",
     "server.request_timeout": "REQUEST_TIMEOUT",
+    "cl_sqs.api_key": "API_KEY",
 }
 _LIMITS = {
     "mailbox": "How many requests may wait for a queue before more are refused.",
@@ -65,7 +66,7 @@ class Key:
 
     @property
     def seed_variable(self) -> str | None:
-        """What the first seed calls it."""
+        """What ckampfe/hq calls it, or cl-sqs."""
         return _SEED_VARIABLES.get(self.name)
 
     @property

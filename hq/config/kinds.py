@@ -9,7 +9,7 @@ import ipaddress
 import json
 import re
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 KIB, MIB, GIB, TIB = (1 << power for power in (10, 20, 30, 40))
 
@@ -17,10 +17,12 @@ _UNITS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": TIB}
 _READ_UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12} | {
     unit.lower(): size for unit, size in _UNITS.items()
 }
+MAX_PORT = 65_535
 _SIZE = re.compile(r"([0-9]+) ?([A-Za-z]+)")
 _HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ORIGIN = re.compile(r"\*|https?://[A-Za-z0-9_.:\[\]-]+")
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_BIND = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+)):([0-9]{1,5})")
 _NONE = "none"
 
 
@@ -165,6 +167,22 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True)
+class Secret:
+    """What a header may hold and nobody is told, or none."""
+
+    allowed: str = f"a text of printable ASCII without spaces at its ends, or {_NONE!r}"
+
+    def parse(self, value: object) -> str | None:
+        if value == _NONE:
+            return None
+        if not isinstance(value, str) or not value.isprintable() or not value.isascii():
+            raise NotAllowed
+        if not value or value != value.strip():
+            raise NotAllowed
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """Where to listen."""
 
@@ -176,6 +194,47 @@ class Host:
         if not _HOST_NAME.fullmatch(value):
             ipaddress.ip_address(value)
         return value
+
+
+class Listen(NamedTuple):
+    """A port of its own for a dialect, which is at the root of it."""
+
+    host: str
+    port: int
+    dialect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listens:
+    """A list of tables; a text has them as ADDRESS=DIALECT with commas between."""
+
+    dialects: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        names = OneOf(self.dialects).allowed
+        return f"a list of `bind` (an address and a port) and `dialect` ({names}), or ADDRESS=DIALECT"
+
+    def parse(self, value: object) -> tuple[Listen, ...]:
+        if isinstance(value, str):
+            value = [item for part in value.split(",") if (item := part.strip())]
+        if not isinstance(value, list | tuple):
+            raise NotAllowed
+        return tuple(self._one(item) for item in value)
+
+    def _one(self, item: object) -> Listen:
+        if isinstance(item, str):
+            bind, _, dialect = item.rpartition("=")
+            item = {"bind": bind, "dialect": dialect}
+        if not isinstance(item, dict) or item.keys() != {"bind", "dialect"}:
+            raise NotAllowed
+        bind = item["bind"]
+        if not isinstance(bind, str) or not (found := _BIND.fullmatch(bind)):
+            raise NotAllowed
+        host, port = found[1] or found[2], found[3]
+        return Listen(
+            Host().parse(host), Whole(0, MAX_PORT).parse(port), OneOf(self.dialects).parse(item["dialect"])
+        )
 
 
 @dataclass(frozen=True, slots=True)

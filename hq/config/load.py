@@ -13,8 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from hq.config.cl_sqs import in_place_of_cl_sqs
 from hq.config.keys import Key, describe, parts
-from hq.config.kinds import Database
+from hq.config.kinds import Database, Secret
 from hq.config.sections import Config
 from hq.errors import ConfigInvalid
 
@@ -38,7 +39,8 @@ def load(
 ) -> Config:
     """Read everything once. A flag is spelled `--port`; None says that it was not given."""
     chosen = _chosen(file, environment, flags)
-    return _config({name: _parsed(each) for name, each in chosen.items()})
+    config = _config({name: _parsed(each) for name, each in chosen.items()})
+    return config if "database" in chosen else in_place_of_cl_sqs(config, environment)
 
 
 def sources(
@@ -141,7 +143,7 @@ def _parsed(given: Given) -> object:
     try:
         return kind.parse(given.value)
     except ValueError:
-        told = "" if isinstance(kind, Database) else f", not {_told(given.value)}"
+        told = "" if isinstance(kind, Database | Secret) else f", not {_told(given.value)}"
         raise ConfigInvalid(f"{given.place} must be {kind.allowed}{told}") from None
 
 

@@ -10,15 +10,19 @@ from hq.actors.limits import Limits
 from hq.config.kinds import (
     GIB,
     KIB,
+    MAX_PORT,
     MIB,
     Database,
     File,
     Host,
+    Listen,
+    Listens,
     Maybe,
     Name,
     OneOf,
     Origins,
     Seconds,
+    Secret,
     Size,
     Switch,
     Whole,
@@ -26,6 +30,8 @@ from hq.config.kinds import (
 from hq.errors import ConfigInvalid
 
 DAY_S = 86_400
+DIALECTS = ("hq", "cl-sqs", "mq-core")
+"""What other systems' clients may be spoken to in, each by the name of its system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +41,7 @@ class Server:
     host: Annotated[
         str, Host(), "The address to listen on; one that other machines can reach wants keys."
     ] = "127.0.0.1"
-    port: Annotated[int, Whole(0, 65_535), "The port to listen on; 0 takes one that is free."] = 9999
+    port: Annotated[int, Whole(0, MAX_PORT), "The port to listen on; 0 takes one that is free."] = 9999
     engine: Annotated[
         Literal["hypercorn", "uvicorn"],
         OneOf(("hypercorn", "uvicorn")),
@@ -95,9 +101,16 @@ class Server:
 
     def check_bind(self, keys: int) -> None:
         """Refuse to be open to other machines while there are no keys and nobody said that it may be."""
-        if keys == 0 and not self.allow_unauthenticated_bind and not _is_loopback(self.host):
+        self._check(self.host, "server.host", keys)
+
+    def check_listen(self, listen: Listen, keys: int) -> None:
+        """The same for a port of a dialect."""
+        self._check(listen.host, f"the address for {listen.dialect}", keys)
+
+    def _check(self, host: str, name: str, keys: int) -> None:
+        if keys == 0 and not self.allow_unauthenticated_bind and not _is_loopback(host):
             raise ConfigInvalid(
-                f"server.host is {self.host!r}, which other machines can reach, and there are no keys: "
+                f"{name} is {host!r}, which other machines can reach, and there are no keys: "
                 "listen on 127.0.0.1, make a key, or set server.allow_unauthenticated_bind = true"
             )
 
@@ -147,6 +160,15 @@ class Postgres:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClSqs:
+    """What cl-sqs is told by its environment."""
+
+    api_key: Annotated[
+        str | None, Secret(), "The key that cl-sqs wants in the header api-key, wherever it is served."
+    ] = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """What is logged to standard error."""
 
@@ -170,8 +192,14 @@ class Config:
         Database(),
         "Where messages are stored: a path, `memory:` to keep nothing, or a URL.",
     ] = field(default="./hq.db", repr=False)
+    listen: Annotated[
+        tuple[Listen, ...],
+        Listens(DIALECTS),
+        "Ports of their own for the dialects of other systems, each at the root of its port.",
+    ] = ()
     server: Server = field(default_factory=Server)
     limits: Limits = field(default_factory=Limits)
     sqlite: Sqlite = field(default_factory=Sqlite)
     postgres: Postgres = field(default_factory=Postgres)
+    cl_sqs: ClSqs = field(default_factory=ClSqs)
     log: Log = field(default_factory=Log)

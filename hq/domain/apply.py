@@ -244,6 +244,7 @@ def _group_resumed(state: QueueState, event: e.GroupResumed) -> None:
 
 def _configured(state: QueueState, event: e.Configured) -> None:
     state.settings = event.settings
+    state.changed_at = event.at
     state.enqueue_mark = event.enqueue_mark
     state.receive_mark = event.receive_mark
     for gate in list(state.order.gates.values()):
@@ -252,6 +253,9 @@ def _configured(state: QueueState, event: e.Configured) -> None:
 
 def _claimed(state: QueueState, event: e.Claimed) -> None:
     state.epoch = event.epoch
+    # Whoever uses a queue first, claims it first.
+    if state.used_at is None:
+        state.used_at = event.at
 
 
 def _enqueue_rate_spent(state: QueueState, event: e.EnqueueRateSpent) -> None:

@@ -47,6 +47,8 @@ class Snapshot:
     moves: dict[int, int] = field(default_factory=dict)
     next_move: int = 1
     taken: dict[int, int] = field(default_factory=dict)
+    used_at: int | None = None
+    changed_at: int | None = None
 
 
 class Chunk(NamedTuple):
@@ -77,6 +79,8 @@ def snapshot(state: QueueState) -> Snapshot:
         moves=dict(state.moves),
         next_move=state.next_move,
         taken=dict(state.taken),
+        used_at=state.used_at,
+        changed_at=state.changed_at,
     )
 
 

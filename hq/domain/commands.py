@@ -11,6 +11,7 @@ from hq.domain.messages import PLAIN, Attempt, Options
 from hq.domain.schedules import Schedule
 from hq.domain.settings import Rate, Settings
 from hq.domain.tasks import Scope, TaskKind
+from hq.domain.tokens import TOKEN_BYTES
 
 MAX_RECEIVE = 1_000
 MAX_BROWSE = 1_000
@@ -37,6 +38,7 @@ class Receive:
     limit: int = 1
     lease_ms: int | None = None
     holder: str | None = None
+    token_bytes: int = TOKEN_BYTES
 
 
 @dataclass(slots=True)
@@ -250,6 +252,11 @@ class Count:
 
 
 @dataclass(slots=True)
+class Dates:
+    """Since when the queue is used, and when its settings were last changed."""
+
+
+@dataclass(slots=True)
 class Browse:
     """Live messages or dead letters in order of their sequence, from after a given one."""
 
@@ -263,4 +270,5 @@ Command = (
     | Purge | Pause | Resume | PauseGroup | ResumeGroup | Configure | Claim | SetSchedule | RemoveSchedule
     | ListSchedules | Tick | StartTask | AdvanceTask | CancelTask | ListTasks | NextMove | TakeMove
     | SettleMove | ReturnMove | Wake | Peek | Get | Explain | Count | Browse | Progress | Outcome | TakeIn
+    | Dates
 )  # fmt: skip

@@ -17,7 +17,7 @@ from hq.domain.state import QueueState
 from hq.domain.timing import end, ended_leases
 from hq.domain.verbs.enqueue import enqueue
 from hq.domain.verbs.explain import explain
-from hq.domain.verbs.look import browse, count, get, peek
+from hq.domain.verbs.look import browse, count, dates, get, peek
 from hq.domain.verbs.move import next_move, return_move, settle_move, take_move
 from hq.domain.verbs.operate import claim, configure, pause, pause_group, resume, resume_group, wake
 from hq.domain.verbs.outcome import outcome, progress
@@ -69,6 +69,7 @@ RULES: dict[type[c.Command], Rule] = {
     c.Explain: explain,
     c.Count: count,
     c.Browse: browse,
+    c.Dates: dates,
     c.Claim: claim,
     c.Progress: progress,
     c.Outcome: outcome,

@@ -26,6 +26,7 @@ def load(snapshot: Snapshot, leases: Iterable[Message], head: int = DEFAULT_HEAD
     state.enqueue_mark, state.receive_mark = snapshot.enqueue_mark, snapshot.receive_mark
     state.schedules, state.tasks, state.next_task = snapshot.schedules, snapshot.tasks, snapshot.next_task
     state.moves, state.next_move, state.taken = snapshot.moves, snapshot.next_move, snapshot.taken
+    state.used_at, state.changed_at = snapshot.used_at, snapshot.changed_at
     state.has_rows = state.has_keys = True
     for row in leases:
         if not state.is_purged(row):

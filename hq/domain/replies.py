@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hq.domain.events import Event
@@ -15,10 +15,11 @@ from hq.errors import CallerError
 
 @dataclass(slots=True)
 class Accepted:
-    """The message that now holds this payload; `duplicate` if an earlier one already did."""
+    """The message that now holds this payload, and since when; `duplicate` if an earlier one already did."""
 
     message: int
     duplicate: bool = False
+    enqueued_at: int | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -123,6 +124,14 @@ class Stats:
 
 
 @dataclass(slots=True)
+class Used:
+    """Since when the queue is used, and when its settings were last changed."""
+
+    used_at: int
+    changed_at: int
+
+
+@dataclass(slots=True)
 class Carried:
     """A message on its way to another queue."""
 
@@ -148,7 +157,7 @@ AGAIN = Again()
 
 Reply = (
     Accepted | list[Delivery] | Settled | Done | Seen | list[Seen] | Explanation | Stats | Carried | Started
-    | Outcome | Planned | list[Planned] | list[Task] | None | CallerError | Again
+    | Used | Outcome | Planned | list[Planned] | list[Task] | None | CallerError | Again
 )  # fmt: skip
 
 

@@ -27,11 +27,12 @@ class QueueState:
     """Everything a queue's rules look at."""
 
     __slots__ = (
-        "aside", "aside_keys", "counters", "cutting", "cutting_keys", "delayed_after", "delta", "delta_keys",
+        "aside", "aside_keys", "changed_at", "counters", "cutting", "cutting_keys", "delayed_after", "delta",
+        "delta_keys",
         "ends", "enqueue_mark", "epoch", "has_inbox", "has_keys", "has_rows", "head", "in_inbox",
         "lease_ends", "leases", "messages", "moves", "next_move", "next_task", "order", "pages", "paused",
         "paused_groups", "purged", "receive_mark", "schedules", "sequence", "settings", "taken", "tasks",
-        "time",
+        "time", "used_at",
     )  # fmt: skip
 
     def __init__(self, settings: Settings, head: int = DEFAULT_HEAD) -> None:
@@ -69,6 +70,8 @@ class QueueState:
         self.moves: dict[int, int] = {}
         self.next_move = 1
         self.taken: dict[int, int] = {}
+        self.used_at: int | None = None
+        self.changed_at: int | None = None
 
     def find(self, sequence: int) -> Message | None:
         """A message in memory, or fetched aside; None if it is settled or not here."""

@@ -17,7 +17,7 @@ import msgspec
 from hq.errors import HQError, InvalidInput, OutcomeUnknown
 from hq.http.calls import Api, Call, Headers
 from hq.http.guards import GUARDS
-from hq.http.problems import RequestTimeout, internal_error, reply_of
+from hq.http.problems import RequestTimeout, internal_error
 from hq.http.replies import Reply
 from hq.http.routes import Route
 
@@ -39,10 +39,10 @@ async def answer(  # noqa: PLR0913, PLR0917 - a request is that much
         else:
             reply = await _timed(route, call, api.terms.request_timeout_s)
     except HQError as error:
-        reply = reply_of(error, api.line.node.clock.now)
+        reply = route.tell(error, api.line.node.clock.now)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
         reply = internal_error(error)
-    api.metrics.count(route.method, route.path, reply.status, perf_counter() - started)
+    api.metrics.count(route.method, route.address, reply.status, perf_counter() - started)
     return reply
 
 
@@ -55,7 +55,9 @@ async def _timed(route: Route, call: Call, seconds: float) -> Reply:
 
 
 def _query(route: Route, text: bytes) -> Any:
-    kind = route.query
+    kind: Any = route.query
+    if kind is bytes:
+        return text
     if not text:
         return _default(kind)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -24,7 +25,7 @@ SERVER = Server(grace_s=1.0)
 async def serve(node: Node, listening: socket.socket, stopped: Callable[[], Awaitable[Any]]) -> None:
     """Serve until stopped: then long polls are answered, and it returns."""
     api = Api(Line(node), TERMS)
-    app = await anyio.to_thread.run_sync(create_app, api)
+    app = await anyio.to_thread.run_sync(partial(create_app, api, dialects={}))
 
     async def stop() -> None:
         await stopped()

@@ -61,6 +61,7 @@ class Terms(NamedTuple):
     origins: frozenset[str] = frozenset()
     max_json_depth: int = 64
     max_header_bytes: int = 16 << 10
+    cl_sqs_key: str | None = None
 
 
 class Call:

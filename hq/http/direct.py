@@ -16,11 +16,18 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from hq.config import Server
 from hq.http.answers import answer
 from hq.http.calls import Api, Headers
-from hq.http.door import LONGEST_NUMBER, MAX_HEADERS
-from hq.http.express import ALWAYS, EXPRESS
-from hq.http.routes import Route
+from hq.http.door import LONGEST_NUMBER, MAX_HEADERS, Door
+from hq.http.express import ALWAYS
+from hq.http.routes import ROUTES, Route
 
 _ADDRESS = re.compile(rb"/([a-z]+)/([A-Za-z0-9_.-]+)/([a-z]+)(?:\?([A-Za-z0-9_.=&-]*))?").fullmatch
+# Every hot route of hq's own is /first/{value}/last.
+EXPRESS: dict[tuple[str, str, str], tuple[Route, str]] = {}
+"""The route for a method, the first and the last part of a path, and what the part between is called."""
+for _route in ROUTES:
+    if _route.express:
+        _, _first, _value, _last = _route.path.split("/")
+        EXPRESS[_route.method, _first, _last] = _route, _value.strip("{}")
 _ROUTES = {
     (method.encode(), first.encode(), last.encode()): found
     for (method, first, last), found in EXPRESS.items()
@@ -40,11 +47,11 @@ class Direct(HttpToolsProtocol):
     _fresh = False
     _piece = 0
 
-    def __init__(self, api: Api, server: Server, **known: Any) -> None:
+    def __init__(self, door: Door, server: Server, **known: Any) -> None:
         super().__init__(**known)
-        self._api = api
-        # What uvicorn is to log, it must answer itself.
-        self._longest = 0 if server.access_log else server.max_header_bytes
+        self._api = door.api
+        # What uvicorn is to log, it must answer itself; and a port of a dialect has none of these routes.
+        self._longest = 0 if server.access_log or door.dialect else server.max_header_bytes
 
     def data_received(self, data: bytes) -> None:
         self._fresh, self._piece = False, len(data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hq.http.calls import Api
+from hq.http.dialects.dialect import Dialect
 from hq.http.express import Asgi, Send, send_reply
 from hq.http.problems import BadRequest, BodyTooLarge, HeadTooLarge, Refused, reply_of
 from hq.http.reading import Receive
@@ -18,10 +19,11 @@ LONGEST_NUMBER = 18
 
 
 class Door:
-    """An ASGI application in front of both lanes."""
+    """An ASGI application in front of both lanes; on a port of its own, of a dialect alone."""
 
-    def __init__(self, api: Api, onward: Asgi) -> None:
+    def __init__(self, api: Api, onward: Asgi, dialect: Dialect | None = None) -> None:
         self.api = api
+        self.dialect = dialect
         self._terms = api.terms
         self._onward = onward
 

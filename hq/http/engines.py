@@ -65,7 +65,7 @@ async def run_uvicorn(
         raise ConfigInvalid("the engine uvicorn is not installed: pip install 'hq-queue[uvicorn]'") from None
     settings = uvicorn.Config(
         app,
-        http=partial(patience.Bounded, app.api, server),
+        http=partial(patience.Bounded, app, server),
         log_config=None,
         access_log=server.access_log,
         server_header=False,

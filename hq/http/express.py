@@ -7,15 +7,16 @@ for messages is given up as soon as its client has gone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 from hq.http.answers import answer
 from hq.http.calls import Api
-from hq.http.problems import BodyTooLarge, RequestTimeout, reply_of
+from hq.http.problems import BodyTooLarge, RequestTimeout
 from hq.http.reading import Bodies, Gone, Receive
 from hq.http.replies import Reply
-from hq.http.routes import ROUTES, Route
+from hq.http.routes import Route
 
 Send = Callable[[Any], Awaitable[None]]
 Asgi = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -23,32 +24,64 @@ ALWAYS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff
 """What every answer says of itself."""
 
 
-# Every express route is /first/{value}/last.
-EXPRESS: dict[tuple[str, str, str], tuple[Route, str]] = {}
-"""The route for a method, the first and the last part of a path, and what the part between is called."""
-for _route in ROUTES:
-    if _route.express:
-        _, _first, _value, _last = _route.path.split("/")
-        EXPRESS[_route.method, _first, _last] = _route, _value.strip("{}")
+class Hot:
+    """The hot routes of a table. Addresses of one length have their values in the same places."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._shapes: dict[int, _Shape] = {}
+        for route in routes:
+            if route.express:
+                parts = route.path.split("/")
+                shape = self._shapes.setdefault(len(parts), _Shape(parts))
+                shape.add(route, parts)
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+        """The route at this address, and the values in it."""
+        parts = path.split("/")
+        shape = self._shapes.get(len(parts))
+        return None if shape is None else shape.find(method, parts)
+
+
+class _Shape:
+    """Addresses of one length: which parts are said in the table, and which are values."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self._values = [place for place, part in enumerate(parts) if part[:1] == "{"]
+        self._fixed = itemgetter(*(place for place, part in enumerate(parts) if part[:1] != "{"))
+        self._routes: dict[tuple[str, object], tuple[Route, list[tuple[str, int]]]] = {}
+
+    def add(self, route: Route, parts: list[str]) -> None:
+        """One more address."""
+        values = [place for place, part in enumerate(parts) if part[:1] == "{"]
+        assert values == self._values, f"{route.path} has its values elsewhere"
+        names = [(parts[place].strip("{}"), place) for place in values]
+        self._routes[route.method, self._fixed(parts)] = route, names
+
+    def find(self, method: str, parts: list[str]) -> tuple[Route, dict[str, str]] | None:
+        """The route of these parts; none of its values is empty."""
+        found = self._routes.get((method, self._fixed(parts)))
+        if found is None:
+            return None
+        route, names = found
+        values = {name: parts[place] for name, place in names}
+        return None if "" in values.values() else (route, values)
 
 
 class Express:
     """An ASGI application in front of another."""
 
-    def __init__(self, api: Api, onward: Asgi) -> None:
+    def __init__(self, api: Api, hot: Hot, onward: Asgi) -> None:
         self._api = api
+        self._hot = hot
         self._onward = onward
         self._bodies = Bodies(api.terms)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            parts = scope["path"].split("/")
-            if len(parts) == 4 and parts[2] and not parts[0]:
-                found = EXPRESS.get((scope["method"], parts[1], parts[3]))
-                if found is not None:
-                    route, name = found
-                    await self._serve(route, {name: parts[2]}, scope, receive, send)
-                    return
+            found = self._hot.find(scope["method"], scope["path"])
+            if found is not None:
+                await self._serve(*found, scope, receive, send)
+                return
         await self._onward(scope, receive, send)
 
     async def _serve(
@@ -62,8 +95,7 @@ class Express:
         except Gone:
             return
         except (BodyTooLarge, RequestTimeout) as refusal:
-            reply = reply_of(refusal, 0)
-            await send_reply(reply, send, close=True)
+            await send_reply(route.tell(refusal, 0), send, close=True)
             return
         await send_reply(reply, send)
 
@@ -91,12 +123,13 @@ async def _hang_up(receive: Receive) -> None:
 
 async def send_reply(reply: Reply, send: Send, *, close: bool = False) -> None:
     """Send a whole answer, the last of its connection if it is to close."""
-    headers = [
-        (b"content-type", reply.content_type.encode()),
-        *ALWAYS,
-        (b"content-length", str(len(reply.body)).encode()),
-        *reply.headers,
-    ]
+    headers = list(ALWAYS)
+    if reply.status != 204:
+        # Of no content there is neither type nor length to tell (RFC 9110, 8.6).
+        headers.append((b"content-length", str(len(reply.body)).encode()))
+        if reply.content_type:
+            headers.insert(0, (b"content-type", reply.content_type.encode()))
+    headers += reply.headers
     if close:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from hq.config import Server
-from hq.http.calls import Api
 from hq.http.direct import Direct
+from hq.http.door import Door
 from hq.http.problems import BadRequest, HeadTooLarge, Refused, reply_of
 
 
@@ -17,8 +17,8 @@ class Bounded(Direct):
     _begun: float | None = None
     _size = 0
 
-    def __init__(self, api: Api, server: Server, **known: Any) -> None:
-        super().__init__(api, server, **known)
+    def __init__(self, door: Door, server: Server, **known: Any) -> None:
+        super().__init__(door, server, **known)
         self._server = server
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn

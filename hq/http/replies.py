@@ -14,7 +14,10 @@ encode = msgspec.json.Encoder().encode
 
 
 class Reply(NamedTuple):
-    """A whole answer: status, body, content type and whatever other headers it has; or a stream after it."""
+    """A whole answer: status, body, content type and whatever other headers it has; or a stream after it.
+
+    An empty content type is none, for there is nothing that could have one.
+    """
 
     status: int
     body: bytes

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from hq.errors import HQError
 from hq.http import extents as x
 from hq.http import models as m
 from hq.http import queries as q
 from hq.http import reports
 from hq.http.calls import Handler
+from hq.http.dialects.dialect import Dialect
 from hq.http.handlers import (
     about,
     backup,
@@ -29,6 +31,8 @@ from hq.http.handlers import (
     settle,
     tasks,
 )
+from hq.http.problems import reply_of
+from hq.http.replies import Reply
 
 EVENTS = "text/event-stream"
 TABLE = ("application/x-ndjson", "application/vnd.apache.arrow.stream")
@@ -57,7 +61,8 @@ class Route(NamedTuple):
     scope: Scope
     handler: Handler
     summary: str
-    query: type[msgspec.Struct] = q.NoQuery
+    query: type[msgspec.Struct | bytes] = q.NoQuery
+    """What its query is: a type, or bytes if the handler reads it, or not."""
     body: Any = None
     """What its body is: a type, or several that it may be; bytes if hq does not look inside."""
     reply: Any = None
@@ -65,6 +70,17 @@ class Route(NamedTuple):
     status: int = 200
     express: bool = False
     writes: bool = False
+    dialect: Dialect | None = None
+    """Whose route it is, if it is not hq's own; its path begins after the dialect's prefix."""
+
+    @property
+    def address(self) -> str:
+        """Where it is on the main port."""
+        return self.path if self.dialect is None else self.dialect.prefix + self.path
+
+    def tell(self, error: HQError, now: int) -> Reply:
+        """An error as those who ask here know it."""
+        return reply_of(error, now) if self.dialect is None else self.dialect.tell(error, now)
 
 
 ROUTES = [

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
 
 import hq
-from hq.config import Config
-from hq.http.app import create_app
+from hq.config import Config, Server
+from hq.http.app import create_app, create_dialect_app
 from hq.http.calls import Api, Terms
+from hq.http.dialects.table import BY_NAME
 from hq.http.engines import ENGINES
 from hq.http.sockets import allow_files, listen
 from hq.system.collector import calm_collector
@@ -21,14 +24,16 @@ OWN_FILES = 200
 ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
-async def serve(config: Config, *, ready: Callable[[str], None]) -> None:
+async def serve(config: Config, *, ready: Callable[[str, str | None], None]) -> None:
     """Serve until SIGTERM or SIGINT: then long polls are answered, appends are finished, and it returns.
 
-    `ready` is told the server's address once it listens.
+    `ready` is told the server's address once it listens, then that of each dialect with a port of its own.
     """
     stop = asyncio.Event()
     server = config.server
     server.check_bind(keys=0)
+    for place in config.listen:
+        server.check_listen(place, keys=int(place.dialect == "cl-sqs" and config.cl_sqs.api_key is not None))
     opening = hq.open(
         config.database,
         limits=config.limits,
@@ -40,19 +45,35 @@ async def serve(config: Config, *, ready: Callable[[str], None]) -> None:
         async with opening as system:
             api = Api(system.line, terms_of(config))
             allow_files(server.max_connections + OWN_FILES)
-            with listen(server) as listening:
-                host, port = listening.getsockname()[:2]
-                address = f"[{host}]" if ":" in host else host
-                app = create_app(api)
+            with ExitStack() as sockets:
+                doors = [(sockets.enter_context(listen(server)), create_app(api))]
+                for place in config.listen:
+                    app = create_dialect_app(api, BY_NAME[place.dialect])
+                    doors.append((sockets.enter_context(listen(place)), app))
                 calm_collector()
-                ready(f"{'http' if server.tls_certificate is None else 'https'}://{address}:{port}")
+                for listening, app in doors:
+                    ready(_address(server, listening), app.dialect and app.dialect.name)
 
                 async def stopped() -> None:
                     await stop.wait()
                     log.info("stopping")
                     api.drain()
 
-                await ENGINES[server.engine](app, server, listening, stopped)
+                run = ENGINES[server.engine]
+                serving = [
+                    asyncio.ensure_future(run(app, server, listening, stopped)) for listening, app in doors
+                ]
+                try:
+                    await asyncio.gather(*serving)
+                finally:
+                    stop.set()
+                    await asyncio.wait(serving)
+
+
+def _address(server: Server, listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    scheme = "http" if server.tls_certificate is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def terms_of(config: Config) -> Terms:
@@ -65,6 +86,7 @@ def terms_of(config: Config) -> Terms:
         frozenset(server.cors_origins),
         server.max_json_depth,
         server.max_header_bytes,
+        config.cl_sqs.api_key,
     )
 
 

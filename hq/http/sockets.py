@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import socket
 
-from hq.config import Server
+from hq.config import Listen, Server
 from hq.errors import ConfigInvalid
 
 BACKLOG = 1_024
@@ -19,7 +19,7 @@ def allow_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def listen(server: Server) -> socket.socket:
+def listen(server: Server | Listen) -> socket.socket:
     """The listening socket; its port is chosen by the system if none is."""
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)

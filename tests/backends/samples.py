@@ -116,6 +116,8 @@ SNAPSHOT = Snapshot(
     moves={1: 11, 2: LONG},
     next_move=3,
     taken={7: 8},
+    used_at=9,
+    changed_at=LONG,
 )
 
 _NAMES = [field.name for field in fields(Message)]

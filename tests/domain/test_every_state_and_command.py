@@ -119,6 +119,7 @@ ELSEWHERE = {
     c.TakeIn: "test_inbox.py",
     c.Peek: "test_looking.py",
     c.Count: "test_looking.py",
+    c.Dates: "test_pause_and_settings.py",
     c.Browse: "test_looking.py",
 }
 

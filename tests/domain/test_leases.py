@@ -2,7 +2,7 @@
 
 import pytest
 
-from hq.domain.commands import Complete, Count, Extend, Fail, Receive, Release, Retry
+from hq.domain.commands import Complete, Count, Enqueue, Extend, Fail, Receive, Release, Retry
 from hq.domain.settings import DAY_MS, Groups
 
 
@@ -281,3 +281,27 @@ def test_many_leases_that_end_at_different_times_come_back_each_at_its_own(new_q
         came_back += [delivery.payload for delivery in queue.receive(lease_ms=1_000)]
 
     assert came_back == [b"10", b"20", b"30"]
+
+
+def test_a_receiver_may_ask_for_shorter_tokens_which_are_as_good(new_queue):
+    queue = new_queue()
+    queue.enqueue()
+    [short] = queue.ask(Receive(token_bytes=8))
+    assert len(short.token) == 8
+    assert queue.refusal(Complete(short.message, short.token + b"\0")) == "lease_not_held"
+    assert queue.ask(Complete(short.message, short.token)).state == "completed"
+
+
+@pytest.mark.parametrize("token_bytes", [7, 17, 0, -8, None, 8.0])
+def test_a_token_that_could_be_guessed_is_not_given(new_queue, token_bytes):
+    queue = new_queue()
+    queue.enqueue()
+    assert queue.refusal(Receive(token_bytes=token_bytes)) == "invalid_input"
+    assert queue.take().attempts == 1
+
+
+def test_a_producer_is_told_since_when_its_message_waits(new_queue):
+    queue = new_queue()
+    queue.clock.advance(5)
+    accepted = queue.ask(Enqueue(b"x"))
+    assert accepted.enqueued_at == queue.clock.now == queue.take().enqueued_at

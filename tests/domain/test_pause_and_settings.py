@@ -2,8 +2,19 @@
 
 import pytest
 
-from hq.domain.commands import Claim, Complete, Configure, Count, Fail, Pause, PauseGroup, Resume, Retry
-from hq.domain.replies import Done
+from hq.domain.commands import (
+    Claim,
+    Complete,
+    Configure,
+    Count,
+    Dates,
+    Fail,
+    Pause,
+    PauseGroup,
+    Resume,
+    Retry,
+)
+from hq.domain.replies import Done, Used
 from hq.domain.settings import Backoff, DedupScope, Groups, RetryPolicy, Settings
 
 
@@ -163,3 +174,27 @@ def test_a_claim_changes_nothing_of_the_messages(new_queue):
     queue.ask(Claim(1_000))
 
     assert queue.ask(Complete(delivery.message, delivery.token)).state == "completed"
+
+
+def test_a_queue_knows_since_when_it_is_used_and_when_it_was_changed(new_queue):
+    queue = new_queue()
+    queue.ask(Claim(1))
+    used_at = queue.clock.now
+    assert queue.ask(Dates()) == Used(used_at, used_at)
+
+    queue.clock.advance(5)
+    queue.enqueue()
+    assert queue.ask(Dates()) == Used(used_at, used_at)
+    queue.clock.advance(5)
+    queue.ask(Configure(Settings(lease_ms=1)))
+    assert queue.ask(Dates()) == Used(used_at, used_at + 10)
+
+    for remembered in (queue.crash, queue.checkpoint, queue.crash):
+        queue.clock.advance(5)
+        remembered()
+        assert queue.ask(Dates()) == Used(used_at, used_at + 10)
+
+
+def test_a_queue_that_nobody_has_claimed_is_used_now(new_queue):
+    queue = new_queue()
+    assert queue.ask(Dates()) == Used(queue.clock.now, queue.clock.now)

@@ -9,7 +9,7 @@ SERVING = """
     from hq.config import Config, Server
     from hq.http.server import serve
 
-    def ready(_):
+    def ready(*_):
         print(gc.get_freeze_count() > 10_000, gc.get_threshold()[0] > 10_000, gc.isenabled())
         os.kill(os.getpid(), signal.SIGTERM)
 

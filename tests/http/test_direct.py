@@ -9,8 +9,8 @@ import pytest
 
 from hq import Settings
 from hq.http.calls import Terms
+from hq.http.direct import EXPRESS
 from hq.http.door import Door
-from hq.http.express import EXPRESS
 from tests.http.raw import connected, exchange, statuses
 from tests.http.ways import application, opened, served
 

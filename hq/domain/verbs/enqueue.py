@@ -32,13 +32,15 @@ def enqueue(state: QueueState, command: Enqueue, now: int, _: Chance) -> Decisio
         raise QueueFull
     sequence = state.sequence + 1
     if settings.enqueue_rate is None:
-        return [enqueued(settings, sequence, now, command.payload, options)], Accepted(sequence)
+        return [enqueued(settings, sequence, now, command.payload, options)], Accepted(
+            sequence, enqueued_at=now
+        )
     rate, mark = settings.enqueue_rate, state.enqueue_mark
     if allowance(rate, mark, now) < 1:
         raise RateLimited(allowed_at(rate, mark))
     cost = EnqueueRateSpent(sequence, now, spent(rate, mark, now, 1))
     event = enqueued(settings, sequence + 1, now, command.payload, options)
-    return [cost, event], Accepted(sequence + 1)
+    return [cost, event], Accepted(sequence + 1, enqueued_at=now)
 
 
 def enqueued(settings: Settings, sequence: int, now: int, payload: bytes, options: Options) -> Enqueued:

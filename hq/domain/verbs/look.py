@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hq.domain.chance import Chance
-from hq.domain.commands import MAX_BROWSE, Browse, Count, Get, Peek
+from hq.domain.commands import MAX_BROWSE, Browse, Count, Dates, Get, Peek
 from hq.domain.listing import listed
 from hq.domain.lookups import DelayedAfter, InInbox, PayloadOf
 from hq.domain.messages import WAITING, Message
-from hq.domain.replies import Decision, Seen, Stats
+from hq.domain.replies import Decision, Seen, Stats, Used
 from hq.domain.selection import select
 from hq.domain.settings import in_range
 from hq.domain.signals import Lacking
@@ -58,6 +58,12 @@ def count(state: QueueState, _command: Count, now: int, _: Chance) -> Decision:
         inbox=_in_inbox(state),
     )
     return [], stats
+
+
+def dates(state: QueueState, _command: Dates, now: int, _: Chance) -> Decision:
+    """Since when it is used, and when its settings were last changed: if never, when it was first used."""
+    used_at = now if state.used_at is None else state.used_at
+    return [], Used(used_at, used_at if state.changed_at is None else state.changed_at)
 
 
 def _seen(messages: list[Message], now: int) -> list[Seen]:

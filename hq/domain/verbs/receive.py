@@ -13,13 +13,20 @@ from hq.domain.selection import plain, select
 from hq.domain.settings import MAX_LEASE_MS, in_range, optional_in_range
 from hq.domain.signals import Lacking, Overdue
 from hq.domain.state import QueueState
-from hq.domain.tokens import token_hash
+from hq.domain.tokens import FEWEST_TOKEN_BYTES, TOKEN_BYTES, token_hash
 
 
 def receive(state: QueueState, command: Receive, now: int, chance: Chance) -> Decision:
     """Lease the next messages to the caller, each with a new token."""
     limit, lease_ms, holder = command.limit, command.lease_ms, command.holder
-    if type(limit) is not int or limit != 1 or lease_ms is not None or holder is not None:
+    token_bytes = command.token_bytes
+    if (
+        type(limit) is not int
+        or limit != 1
+        or lease_ms is not None
+        or holder is not None
+        or token_bytes != TOKEN_BYTES
+    ):
         _check(command)
     settings = state.settings
     if settings.concurrency is not None or settings.receive_rate is not None:
@@ -45,7 +52,7 @@ def receive(state: QueueState, command: Receive, now: int, chance: Chance) -> De
         if payload is None:
             raise Lacking(*(PayloadOf(one.sequence) for one in taken if one.payload is None))
         sequence += 1
-        token = chance.token()
+        token = chance.token()[:token_bytes]
         options = message.options
         until = (
             now + default_lease_ms if options.lease_ms is None else lease_end(state, message, lease_ms, now)
@@ -67,6 +74,7 @@ def _check(command: Receive) -> None:
     in_range("limit", command.limit, 1, MAX_RECEIVE)
     optional_in_range("lease_ms", command.lease_ms, 0, MAX_LEASE_MS)
     short_text("holder", command.holder, MAX_NAME_CHARS)
+    in_range("token_bytes", command.token_bytes, FEWEST_TOKEN_BYTES, TOKEN_BYTES)
 
 
 def lease_end(state: QueueState, message: Message, lease_ms: int | None, now: int) -> int:
