@@ -21,7 +21,7 @@ from pyspark_hq.stores import Span, Store
 
 MAX_ROWS = 1_000_000
 ROWS_PER_FILE = 125_000
-# Of the instant itself, whatever time zone the session has.
+# Of the instant itself, whatever time zone Spark is set to.
 DAY = "date_from_unix_date(CAST(unix_millis(at) DIV 86400000 AS INT)) AS day"
 
 Write = Callable[[Span, int, str], None]

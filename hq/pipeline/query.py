@@ -9,7 +9,7 @@ from hq.pipeline.manifest import TABLES
 
 
 def views(spark: SparkSession, lake: Lake) -> None:
-    """Give this session a view of every table that has rows."""
+    """Give Spark a view of every table that has rows."""
     manifest = lake.manifest()
     for table in TABLES:
         if manifest.files(table):
