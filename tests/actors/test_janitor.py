@@ -237,12 +237,13 @@ async def test_all_room_is_given_back_when_told(file, clock):
             await breathe()
         reserve = (await file.facts())["freelist_count"]
 
-        await node.compact()
+        await node.compact("jobs")
 
         assert (reserve > 100, (await file.facts())["freelist_count"]) == (True, 0)
     with pytest.raises(Closed):
-        await node.compact()
+        await node.compact("jobs")
 
 
 async def test_memory_has_no_room_to_give_back(node):
-    await node.compact()
+    await node.create("jobs", Settings())
+    await node.compact("jobs")

@@ -257,7 +257,7 @@ def folded(state: QueueState) -> dict:
     stats = {word: getattr(counts, word) for word in (*words, "retries", "lapses")}
     messages = [[one.sequence, str(one.state), one.receives, one.attempts] for one in state.messages.values()]
     return {
-        "stats": {**stats, "ready": counts.waiting, "delayed": 0, "moved": counts.moved},
+        "stats": {**stats, "ready": counts.waiting, "delayed": 0, "moved": counts.moved, "inbox": 0},
         "messages": messages,
     }
 
