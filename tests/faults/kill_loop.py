@@ -136,7 +136,8 @@ class KillLoop:
         """A server, and the signs of its clients, which end by themselves when it has gone."""
         limits = {}
         if self.random.random() < TIGHT_SHARE:
-            limits = {f"HQ_LIMITS__{name.upper()}": str(value) for name, value in asdict(TIGHT).items()}
+            given = {name: value for name, value in asdict(TIGHT).items() if value is not None}
+            limits = {f"HQ_LIMITS__{name.upper()}": str(value) for name, value in given.items()}
         begun = time.monotonic()
         flags = "--database", str(self.database), "--engine", engine
         with (

@@ -62,7 +62,7 @@ async def test_a_position_that_was_never_written_is_not_taken_for_pruned(backend
     await late.rollback()
     await backend.append([Batch(queue, 0, [Resumed(1, 0)])])
 
-    assert await backend.bounds() == (1, 2)
+    assert await backend.bounds() == (1, 2, 0)
 
 
 async def test_an_open_append_bounds_how_long_a_reader_waits(opened, admin, table):
